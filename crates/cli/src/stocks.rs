@@ -2,8 +2,9 @@
 
 use std::sync::Arc;
 
+use serde::Serializer;
 use veil_engine::Data;
-use veil_job::StockError;
+use veil_job::{StockError, StockKind};
 use veil_node::Home;
 use veil_node::stock::{self, UnstockedError};
 use veil_program::Job;
@@ -14,6 +15,15 @@ use veil_store::stock::Stocks;
 
 use crate::failure::{Code, Failure};
 use crate::prepare;
+
+/// What a stock is of, as JSON says it.
+#[expect(
+    clippy::trivially_copy_pass_by_ref,
+    reason = "serde passes a reference to a field"
+)]
+pub(crate) fn items<S: Serializer>(kind: &StockKind, to: S) -> Result<S::Ok, S::Error> {
+    to.serialize_str(kind.items())
+}
 
 /// A stock that does not serve.
 pub(crate) fn failure(error: &StockError) -> Failure {

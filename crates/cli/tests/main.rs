@@ -47,6 +47,7 @@ mod statistics;
 mod stock;
 mod stock_refills;
 mod stock_services;
+mod stock_transfers;
 mod two;
 mod two_queries;
 mod wishes;

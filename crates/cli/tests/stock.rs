@@ -13,12 +13,18 @@ use crate::common::homes::homes;
 
 /// The job of two parties, against a malicious one, and homes of all.
 pub(crate) fn deployment() -> Folder {
+    deployment_of("malicious")
+}
+
+/// The same against another adversary.
+pub(crate) fn deployment_of(adversary: &str) -> Folder {
     let folder = Folder::new();
     folder.write("rows.hex", rows());
     folder.write("job.hex", "03\n");
     folder.write("chain.txt", chain(2));
     let job = JOB.replace("INSIDE", "a");
-    let job = job.replace("version = 1\n", "version = 1\nadversary = \"malicious\"\n");
+    let version = format!("version = 1\nadversary = \"{adversary}\"\n");
+    let job = job.replace("version = 1\n", &version);
     folder.write("job.toml", job);
     homes(folder.path(), NAMES);
     folder
@@ -50,7 +56,7 @@ pub(crate) fn prepared(folder: &Folder, more: &[&str]) {
 }
 
 /// All take part, from stock or not.
-fn start(folder: &Folder, more: &[&str]) -> Vec<Child> {
+pub(crate) fn start(folder: &Folder, more: &[&str]) -> Vec<Child> {
     let take_part = |home: &&str| take_part_at(&Place::HERE, folder, "job.toml", home, more);
     NAMES.iter().map(take_part).collect()
 }
@@ -105,7 +111,11 @@ fn two_homes_make_stock_and_take_it() {
     // Without stock, nothing runs.
     let stocked = ["--timeout", &patient, "--stock"];
     let ended: Vec<_> = start(&folder, &stocked).into_iter().map(end).collect();
-    assert_ended(&ended, 3, "the two parties have no stock in common");
+    assert_ended(
+        &ended,
+        3,
+        "the two parties have no stock of cells in common",
+    );
     assert!(!folder.at("out-job.toml").join("all.hex").exists());
     prepared(&folder, &["--runs", "2"]);
     let (made, sessions) = left(&folder);
@@ -191,7 +201,7 @@ fn a_run_on_this_machine_makes_its_stock_first() {
         wages.fail(
             &format!("{command} wages.toml --stock"),
             3,
-            &["takes nothing from a stock: only two parties with `adversary = \"malicious\"` have one"],
+            &["takes nothing from a stock: only two parties have one, with `adversary = \"malicious\"` or `\"semi-honest\"`"],
         );
     }
 }
@@ -316,5 +326,5 @@ fn parties_that_are_killed_or_set_back() {
     });
     assert!(burnt.count() > 0);
     let ended: Vec<_> = start(&folder, &stocked).into_iter().map(end).collect();
-    assert_ended(&ended, 3, "no stock in common");
+    assert_ended(&ended, 3, "no stock of cells in common");
 }

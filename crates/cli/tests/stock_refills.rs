@@ -43,6 +43,7 @@ fn limits_of_hours_minutes_and_disk_are_said() {
     let request = Request::Refill {
         plan: "0".repeat(64),
         cells: 3 * BATCH,
+        transfers: false,
         statistical: 40,
         garbles: true,
         generations: Vec::new(),
@@ -111,6 +112,7 @@ fn refills_end_where_the_disk_or_the_minutes_do() {
     let request = Request::Refill {
         plan: "0".repeat(64),
         cells: BATCH,
+        transfers: false,
         statistical: 40,
         garbles: false,
         generations: Vec::new(),

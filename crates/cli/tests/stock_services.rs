@@ -6,7 +6,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
-use veil_job::{Statistical, StockSink};
+use veil_job::{Statistical, StockKind, StockSink};
 use veil_link::tls::{Caller, Fingerprint, Port, Reception};
 use veil_node::Home;
 use veil_node::control::{self, Reply, Request};
@@ -35,21 +35,21 @@ pub(crate) fn service(folder: &Folder, name: &str, more: &[&str]) -> Service {
 }
 
 /// Proposes the job from `eve`: how the command ended, and what it said.
-fn propose(folder: &Folder) -> (Option<i32>, String) {
+pub(crate) fn propose(folder: &Folder) -> (Option<i32>, String) {
     let output = folder.veil("submit job.toml --stock --home eve --wait 60");
     let said = text(&output.stdout) + &text(&output.stderr);
     (output.status.code(), said)
 }
 
 /// All digits of the plan of the only job that the service of `a` knows.
-fn plan(folder: &Folder) -> String {
+pub(crate) fn plan(folder: &Folder) -> String {
     let text = folder.succeed("jobs --home a --json");
     let text: Value = serde_json::from_str(&text).unwrap();
     text[0]["jobs"][0]["plan"].as_str().unwrap().to_owned()
 }
 
 /// The owner and the recipient take part.
-fn others(folder: &Folder, more: &[&str]) {
+pub(crate) fn others(folder: &Folder, more: &[&str]) {
     let more = [&PATIENT[2..], more].concat();
     let take_part = |home| take_part_at(&Place::HERE, folder, "job.toml", home, &more);
     for child in ["ann", "eve"].map(take_part) {
@@ -218,9 +218,10 @@ fn a_run_without_enough_stock_says_so() {
     wait("failed", || {
         let all = ["a", "b"].map(|party| at(&folder, party, party, &plan).unwrap());
         all.iter().all(|at| at.state == "failed")
-            && all
-                .iter()
-                .any(|at| at.why.contains("the two parties have no stock in common"))
+            && all.iter().any(|at| {
+                at.why
+                    .contains("the two parties have no stock of cells in common")
+            })
     });
     let jobs = folder.succeed("jobs --home a --json");
     assert!(jobs.contains("\"takes\""), "{jobs}");
@@ -258,6 +259,7 @@ fn idle_services_fill_their_stock_within_their_limits() {
     let refill = |cells, statistical, garbles| Request::Refill {
         plan: "0".repeat(64),
         cells,
+        transfers: false,
         statistical,
         garbles,
         generations: vec![there.clone()],
@@ -278,6 +280,18 @@ fn idle_services_fill_their_stock_within_their_limits() {
     refused(
         asked(&folder, ("eve", "b"), &refill(BATCH, 40, true)),
         "this party makes no stock with `eve`: its operator sets `target` under [stock.eve] in veil.toml",
+    );
+    let transfers = Request::Refill {
+        plan: "0".repeat(64),
+        cells: 1 << 16,
+        transfers: true,
+        statistical: 40,
+        garbles: true,
+        generations: Vec::new(),
+    };
+    refused(
+        of_a(transfers),
+        "this party makes no stock of transfers with `a`: its operator sets `transfers` under [stock.a] in veil.toml",
     );
     let keep = Request::Keep {
         plan: "0".repeat(64),
@@ -449,6 +463,7 @@ fn a_party_that_agrees_and_does_not_come_is_left_alone() {
     let request = Request::Refill {
         plan: "0".repeat(64),
         cells: BATCH,
+        transfers: false,
         statistical: 40,
         garbles: false,
         generations: Vec::new(),
@@ -467,7 +482,7 @@ fn a_party_that_agrees_and_does_not_come_is_left_alone() {
 /// What the other party says of the end of a making is within what has passed here, and what this one says to it, too.
 #[test]
 fn both_parties_of_a_making_keep_what_has_passed_at_both() {
-    const PAGE: u64 = veil_store::stock::PAGE;
+    const PAGE: u64 = veil_store::stock::page_of(StockKind::Cells);
     let folder = Folder::new();
     let [a, b] = <[Home; 2]>::try_from(homes(folder.path(), &["a", "b"]))
         .ok()
@@ -476,7 +491,11 @@ fn both_parties_of_a_making_keep_what_has_passed_at_both() {
     // A making of which two pages have passed.
     let made = |home: &Home, peer: Fingerprint, name: u8| {
         let stocks = home
-            .stocks(*peer.as_bytes(), true, Statistical::USUAL)
+            .stocks(
+                *peer.as_bytes(),
+                true,
+                (StockKind::Cells, Statistical::USUAL),
+            )
             .unwrap();
         let made = stocks.making(4 * PAGE, None);
         made.begin(&SessionId([name; 32]), &Secret::new([name; 16]))
@@ -519,7 +538,11 @@ fn both_parties_of_a_making_keep_what_has_passed_at_both() {
         }
     }
     let stocks = a
-        .stocks(*key_b.as_bytes(), true, Statistical::USUAL)
+        .stocks(
+            *key_b.as_bytes(),
+            true,
+            (StockKind::Cells, Statistical::USUAL),
+        )
         .unwrap();
     assert_eq!(stocks.left().unwrap(), [PAGE]);
     // The other way round.

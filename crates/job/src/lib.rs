@@ -57,4 +57,4 @@ pub use security::{
     Technique, UnknownWord, Word,
 };
 pub use spec::{Audience, Block, DatasetRef, Holder, InputSpec, JobSpec, Keep, Order, StoredPort};
-pub use stock::{Cells, FIELDS, STOCK_WORD, StockError, StockSink, StockSource, Turn};
+pub use stock::{Cells, STOCK_WORD, StockError, StockKind, StockSink, StockSource, Turn};

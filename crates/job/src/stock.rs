@@ -1,7 +1,8 @@
-//! Stock of two parties: products of authenticated bits that they have made ahead of any job, and that jobs use, each once.
+//! Stock of two parties: what they have made ahead of any job, and jobs use, each item once. There are two kinds ([`StockKind`]).
 //!
-//! A *cell* is what a gate takes: a product \[a\], \[b\], \[c\] with c = a b, and a bit \[r\], of which this party has the MACs of its own parts and the keys of the
-//! other party's, [`FIELDS`] blocks of 16 bytes. All cells of a *generation* are under one pair of offsets, which were drawn when it was made.
+//! A *cell* is what a gate of authenticated garbling takes: a product \[a\], \[b\], \[c\] with c = a b, and a bit \[r\], of which this party has the MACs of its own
+//! parts and the keys of the other party's. A *random transfer* is a label T of the party that evaluates, whose bit 0 is a random choice r, and Q = T ⊕ r Δ of the one that
+//! garbles. All items of a *generation* are under the offsets that were drawn when it was made: two for cells, one for transfers.
 
 use std::path::PathBuf;
 
@@ -9,14 +10,50 @@ use veil_session::{Secret, SessionId};
 
 use crate::DataError;
 
-/// Blocks of a cell: MAC and key of a, of b, of c, and of r.
-pub const FIELDS: usize = 8;
+/// What a stock is of. A generation has one kind, and a run takes one kind.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
+pub enum StockKind {
+    /// Cells: MAC and key of a, of b, of c, and of r.
+    #[default]
+    Cells,
+    /// Random transfers: a label.
+    Transfers,
+}
+
+impl StockKind {
+    /// Both.
+    pub const ALL: [StockKind; 2] = [StockKind::Cells, StockKind::Transfers];
+
+    /// Blocks of 16 bytes of an item.
+    pub const fn fields(self) -> usize {
+        match self {
+            StockKind::Cells => 8,
+            StockKind::Transfers => 1,
+        }
+    }
+
+    /// Its items, as messages name them.
+    pub const fn items(self) -> &'static str {
+        match self {
+            StockKind::Cells => "cells",
+            StockKind::Transfers => "transfers",
+        }
+    }
+
+    /// One of them.
+    pub const fn item(self) -> &'static str {
+        match self {
+            StockKind::Cells => "cell",
+            StockKind::Transfers => "transfer",
+        }
+    }
+}
 
 /// Bytes of what a party says of its stock before a run uses any.
 pub const STOCK_WORD: usize = 968;
 
-/// Some cells, field by field: 16 bytes of each cell.
-pub type Cells<'a> = [&'a [u8]; FIELDS];
+/// Some items, field by field: 16 bytes of each item, and as many fields as [`StockKind::fields`].
+pub type Cells<'a> = [&'a [u8]];
 
 /// Why a run has no stock. Nothing was used then.
 #[derive(Debug, thiserror::Error)]
@@ -24,9 +61,12 @@ pub type Cells<'a> = [&'a [u8]; FIELDS];
 pub enum StockError {
     /// The two parties have no generation in common.
     #[error(
-        "the two parties have no stock in common: this one has {own} generations with the other, which names {theirs}, and none is the same; make some with `veil prepare`"
+        "the two parties have no stock of {} in common: this one has {own} generations with the other, which names {theirs}, and none is the same; make some with `veil \
+         prepare`", kind.items()
     )]
     NoneInCommon {
+        /// What was asked for.
+        kind: StockKind,
         /// Generations of this party with the other one.
         own: usize,
         /// Generations that the other one names.
@@ -34,10 +74,12 @@ pub enum StockError {
     },
     /// No generation has enough.
     #[error(
-        "the run takes {need} cells of stock, and no generation that both parties have is left with more than {left}; make more with `veil prepare`"
+        "the run takes {need} {} of stock, and no generation that both parties have is left with more than {left}; make more with `veil prepare`", kind.items()
     )]
     TooFew {
-        /// Cells that the run takes.
+        /// What was asked for.
+        kind: StockKind,
+        /// Items that the run takes.
         need: u64,
         /// The most that a generation has.
         left: u64,
@@ -80,10 +122,12 @@ pub enum StockError {
     },
     /// The disk would hold more than it may.
     #[error(
-        "{cells} cells of stock take {bytes} bytes, and there may be {most}: make fewer, or allow more"
+        "{cells} {} of stock take {bytes} bytes, and there may be {most}: make fewer, or allow more", kind.items()
     )]
     Budget {
-        /// Cells that were asked for.
+        /// What was asked for.
+        kind: StockKind,
+        /// Items that were asked for.
         cells: u64,
         /// Bytes of them on the disk.
         bytes: u64,
@@ -117,22 +161,22 @@ pub trait StockSource: Send + Sync {
     /// [`StockError`] if the stock cannot be read, is damaged, or another run is about to take from it.
     fn word(&self) -> Result<Vec<u8>, StockError>;
 
-    /// Takes the other party's word, for a run of `need` cells.
+    /// Takes the other party's word, for a run of `need` items.
     ///
     /// # Errors
-    /// [`StockError`] if there are too few cells, or a generation is forked, which is burnt then.
+    /// [`StockError`] if there are too few items, or a generation is forked, which is burnt then.
     fn hear(&self, word: &[u8], need: u64) -> Result<Turn, StockError>;
 
-    /// Marks the cells of the run as used, on the disk. The offset of this party.
+    /// Marks the items of the run as used, on the disk. The offset of this party; zeros where it has none.
     ///
     /// # Errors
     /// [`StockError`] if that cannot be written, or the stock is damaged.
     fn begin(&self, session: &SessionId) -> Result<Secret, StockError>;
 
-    /// Gives `cells` cells from number `first` of those of the run, in pieces: each with the number of its first cell, counted from `first`.
+    /// Gives `cells` items from number `first` of those of the run, in pieces: each with the number of its first item, counted from `first`.
     ///
     /// # Errors
-    /// [`StockError`] if they cannot be read or are not what was written, or the run has no such cells.
+    /// [`StockError`] if they cannot be read or are not what was written, or the run has no such items.
     fn take(
         &self,
         first: u64,
@@ -146,13 +190,13 @@ pub trait StockSource: Send + Sync {
 
 /// Where a party puts the stock that a run makes. Many lanes call it at once.
 pub trait StockSink: Send + Sync {
-    /// The run has begun: its name, and the offset of this party.
+    /// The run has begun: its name, and the offset of this party; zeros where it has none.
     ///
     /// # Errors
     /// [`StockError`] if there is no room, or too many checks have failed.
     fn begin(&self, session: &SessionId, offset: &Secret) -> Result<(), StockError>;
 
-    /// Takes cells whose checks have passed, from number `first` on, once.
+    /// Takes items whose checks have passed, from number `first` on, once.
     ///
     /// # Errors
     /// [`StockError`] if the disk does not take them.
@@ -164,6 +208,6 @@ pub trait StockSink: Send + Sync {
     /// All checks of the run have passed at both parties: the generation is complete. Before that there is none.
     ///
     /// # Errors
-    /// [`StockError`] if cells are missing, or the disk does not take what is left.
+    /// [`StockError`] if items are missing, or the disk does not take what is left.
     fn finish(&self) -> Result<(), StockError>;
 }

@@ -67,8 +67,11 @@ pub enum Request {
     Refill {
         /// All digits of the hash of the plan that makes it.
         plan: String,
-        /// How many cells.
+        /// How many items.
         cells: u64,
+        /// Whether they are random transfers, in the place of cells.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        transfers: bool,
         /// The statistical parameter of its making.
         statistical: u8,
         /// Whether the caller garbles.
@@ -85,8 +88,11 @@ pub enum Request {
     },
     /// Makings of ours are over without an agreement: of each, by its name, so many cells have passed here, from the first on. How many do we keep?
     Unfinished {
-        /// Cells by the name of the generation.
+        /// Items by the name of the generation.
         makings: BTreeMap<String, u64>,
+        /// Whether they are random transfers, in the place of cells.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        transfers: bool,
     },
     /// I shall take part in this job, and something holds me up.
     Held {
@@ -472,6 +478,7 @@ mod tests {
             Request::Refill {
                 plan: "0".repeat(64),
                 cells: 1 << 20,
+                transfers: false,
                 statistical: 40,
                 garbles: true,
                 generations: vec!["01".repeat(8)],
@@ -482,6 +489,7 @@ mod tests {
             },
             Request::Unfinished {
                 makings: BTreeMap::from([("01".repeat(8), 512)]),
+                transfers: true,
             },
         ] {
             let bytes = encode(&request);

@@ -162,13 +162,13 @@ impl Metrics {
         let stock = Gauge::default();
         registry.register(
             "veil_stock_cells_left",
-            "Cells of stock that are left, with all parties",
+            "Cells and transfers of stock that are left, with all parties",
             stock.clone(),
         );
         let stock_cells = Family::default();
         registry.register(
             "veil_stock_cells",
-            "Cells of stock that were made, spent by runs, or lost with their generation",
+            "Cells and transfers of stock that were made, spent by runs, or lost with their generation",
             stock_cells.clone(),
         );
         let turned = Family::default();

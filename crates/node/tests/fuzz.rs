@@ -117,6 +117,7 @@ fn damaged_requests_and_replies_are_read_or_refused() {
         Request::Refill {
             plan: "0".repeat(64),
             cells: 1 << 20,
+            transfers: true,
             statistical: 40,
             garbles: false,
             generations: vec!["01".repeat(8)],

@@ -9,10 +9,10 @@ use veil_session::Peer;
 use crate::ag;
 use crate::cut::CutAndChoose;
 use crate::intersect::Intersected;
-use crate::plan::Plan;
+use crate::plan::{Plan, Stock};
 use crate::replicated::{Replicated, Scheme};
 use crate::round::Protocol;
-use crate::yao::Yao;
+use crate::yao::{Making, Yao};
 use crate::{rep3, rep4};
 
 /// What a plan is made for.
@@ -117,6 +117,7 @@ pub(crate) fn garbling(tables: Tables) -> Garbling {
 /// [`cut`](crate::cut), [`ag`] or [`intersect`](crate::intersect).
 pub fn protocol(plan: Arc<Plan>, me: Peer) -> Arc<dyn Protocol> {
     match Choice::of_job(&plan.job) {
+        Some(Choice::Garbled(_)) if plan.stock == Stock::Made => Arc::new(Making::new(plan, me)),
         Some(Choice::Garbled(_)) => Arc::new(Yao::new(plan, me)),
         Some(Choice::Cut) => Arc::new(CutAndChoose::new(plan, me)),
         Some(Choice::Authenticated) => Arc::new(ag::Authenticated::new(plan, me)),

@@ -71,6 +71,7 @@ pub mod rep3;
 pub mod rep4;
 mod replicated;
 mod round;
+mod stock;
 pub mod yao;
 
 pub use choose::protocol;
@@ -84,3 +85,4 @@ pub use round::{
     Back, Check, Cleared, Cost, Flow, Meaning, Protocol, Put, Round, Seed, Spans, StockUse, Stored,
     Take, Task, Transfer, Transfers, seed_digest,
 };
+pub use stock::{items_of_row, making_of, stock_kind, stock_parameter};

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 pub use veil_device::{Check, Round, Transfer};
 use veil_device::{Layout, Program, Span, Trees};
+use veil_job::StockKind;
 use veil_session::{Frame, Peer, Secret};
 
 use crate::ot::Pins;
@@ -287,12 +288,17 @@ pub trait Protocol: Send + Sync {
         None
     }
 
+    /// The number of an offset that this participant draws, where no set-up of transfers makes it: 128 bits, of which bit 0 is 1.
+    fn own_offset(&self) -> Option<veil_device::KeyId> {
+        None
+    }
+
     /// The stock that this party's run takes from, or makes; nothing if it has to do with none.
     fn stock(&self) -> Option<StockUse> {
         None
     }
 
-    /// The cells of stock that the host puts into the workspace of a frame before the round at `place` in a cycle, which feeds.
+    /// The items of stock that the host puts into the workspace of a frame before the round at `place` in a cycle, which feeds.
     fn takes(&self, place: u32, cycle: u64, frame: Frame) -> Option<Take> {
         let _ = (place, cycle, frame);
         None
@@ -323,28 +329,32 @@ pub trait Protocol: Send + Sync {
     }
 }
 
-/// What a run has to do with a stock of authenticated products.
+/// What a run has to do with a stock.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct StockUse {
     /// Whether it makes the stock, in the place of using it.
     pub makes: bool,
+    /// What it is of.
+    pub kind: StockKind,
     /// The party that has the other half.
     pub peer: Peer,
-    /// Cells that the run takes or makes.
+    /// Items that the run takes or makes.
     pub cells: u64,
-    /// Number of this party's offset.
-    pub offset: veil_device::KeyId,
+    /// Number of this party's offset in the stock, if it has one there.
+    pub offset: Option<veil_device::KeyId>,
 }
 
-/// Cells of stock, and where their fields go.
+/// Items of stock, and where their fields go.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Take {
     /// The first cell, of those of the run.
     pub first: u64,
     /// How many.
     pub cells: u64,
-    /// Of each part of a span its field, 16 bytes of each cell: [`veil_job::FIELDS`]. What is beyond the end of the span is not used.
+    /// Of each part of a span its field, 16 bytes of each item, below [`StockKind::fields`]. What is beyond the end of the span is not used.
     pub into: Vec<Put>,
+    /// Bits that become 1 in all rows, if some do.
+    pub ones: Option<Span>,
 }
 
 /// Where a field of cells goes.
@@ -459,7 +469,7 @@ pub struct Spans {
     /// Columns that the next chunk of a lane finds as they are ([`Protocol::goes_on`]). Where there are any, a lane has one chunk after the other, all of them in one workspace if they
     /// have as many rows.
     pub kept: Vec<Span>,
-    /// Cells of stock that a chunk has made, after the layers, field by field.
+    /// Items of stock that a chunk has made, after the layers, field by field.
     pub stock: Vec<Span>,
     /// Digest of the list of accepted inputs, at parties.
     pub list: Option<Span>,

@@ -13,4 +13,5 @@ mod second_reader;
 mod stock;
 mod stock_files;
 mod stock_kept;
+mod stock_kinds;
 mod writing;

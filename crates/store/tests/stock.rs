@@ -3,9 +3,9 @@
 use serde_json::Value;
 use veil_job::{STOCK_WORD, StockError, StockSource, Turn};
 use veil_session::SessionId;
-use veil_store::stock::{Choice, ListedState, Marks, PAGE, choose, heard, stocks, word};
+use veil_store::stock::{Choice, ListedState, Marks, choose, heard, stocks, word};
 
-use crate::common::stock::{CELLS, Pair, begin, cells, key, session};
+use crate::common::stock::{CELLS, PAGE, Pair, begin, cells, key, session};
 
 fn marks(value: &Value) -> Marks {
     let bytes = |name: &str| -> [u8; 32] {
@@ -109,7 +109,10 @@ fn cells_come_once_and_in_order() {
     let [one, other] = begin(&pair, 6, CELLS);
     let left = CELLS - next;
     for end in [one, other] {
-        let Err(StockError::TooFew { need, left: told }) = end.map(|_| ()) else {
+        let Err(StockError::TooFew {
+            need, left: told, ..
+        }) = end.map(|_| ())
+        else {
             panic!("there are not so many");
         };
         assert_eq!((need, told), (CELLS, left));
@@ -120,7 +123,11 @@ fn cells_come_once_and_in_order() {
     let [one, _] = begin(&pair, 8, 1);
     assert!(matches!(
         one.map(|_| ()),
-        Err(StockError::NoneInCommon { own: 0, theirs: 0 })
+        Err(StockError::NoneInCommon {
+            own: 0,
+            theirs: 0,
+            ..
+        })
     ));
 }
 

@@ -6,9 +6,9 @@ use std::path::Path;
 use veil_job::{StockError, StockSink, StockSource};
 use veil_session::{Secret, SessionId};
 use veil_store::StoreKey;
-use veil_store::stock::{Between, ListedState, PAGE, Stocks, remove_stock, stocks};
+use veil_store::stock::{Between, ListedState, Stocks, remove_stock, stocks};
 
-use crate::common::stock::{CELLS, Pair, begin, between, cells, key, make, put, session};
+use crate::common::stock::{CELLS, PAGE, Pair, begin, between, cells, key, make, put, session};
 
 /// T12: every byte of marks and header, and some of each page.
 #[test]
@@ -73,7 +73,11 @@ fn damage_is_found() {
     assert!(!remove_stock(folder, &key(0), &one.generation).unwrap());
     assert!(matches!(
         begin(&pair, 9, 1)[0],
-        Err(StockError::NoneInCommon { own: 0, theirs: 1 })
+        Err(StockError::NoneInCommon {
+            own: 0,
+            theirs: 1,
+            ..
+        })
     ));
 }
 

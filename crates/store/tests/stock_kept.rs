@@ -5,9 +5,9 @@ use std::time::{Duration, Instant};
 
 use veil_job::{StockError, StockSink, StockSource};
 use veil_session::{Secret, SessionId};
-use veil_store::stock::{Between, ListedState, NewStock, PAGE, stocks};
+use veil_store::stock::{Between, ListedState, NewStock, stocks};
 
-use crate::common::stock::{CELLS, Pair, begin, between, cells, key, make, put, session};
+use crate::common::stock::{CELLS, PAGE, Pair, begin, between, cells, key, make, put, session};
 
 /// A making at a party that has begun, and of which the first of these pages have passed.
 fn begun(pair: &Pair, party: usize, name: u8, pages: &[u64]) -> NewStock {

@@ -2,6 +2,7 @@
 
 mod authenticated;
 mod intersect;
+mod stocked;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -59,6 +60,10 @@ kinds! {
     StockCaughtUp,
     /// A party says that it has marked the cells of the run.
     StockMarked,
+    /// The offset of the garbler's labels, masked for each transfer that comes from a stock.
+    MaskedOffset,
+    /// The same of values per job.
+    JobMaskedOffset,
     /// A party's corrections of its bits: the evaluator's for their labels, or those of masks of inputs for their MACs.
     Correction,
     /// The same of values per job.
@@ -311,7 +316,7 @@ impl Kinds {
                             let inputs = takes_inputs(plan, round.place);
                             authenticated::kind(&*protocol, (task, inputs), send)
                         }
-                        _ => None,
+                        _ => stocked::kind(&*protocol, plan, (task, round.place), send),
                     };
                     let kind = || kind(&*protocol, task, send);
                     named.insert(name, own.unwrap_or_else(kind));

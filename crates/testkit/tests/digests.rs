@@ -157,6 +157,12 @@ fn what_is_on_the_wire_is_as_recorded() {
             writeln!(text, "{from} -> {to}: {digest}").unwrap();
         }
     }
+    for (name, outcome) in crate::stock_transfers::recorded() {
+        writeln!(text, "# {name}").unwrap();
+        for ((from, to), digest) in outcome.assert_right().digests() {
+            writeln!(text, "{from} -> {to}: {digest}").unwrap();
+        }
+    }
     assert!(
         text == RECORDED,
         "what is on the wire has changed; if that is meant, crates/testkit/tests/digests.txt becomes\n{text}"

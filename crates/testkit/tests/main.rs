@@ -51,6 +51,7 @@ mod shadow;
 mod silent;
 mod spill;
 mod stock;
+mod stock_transfers;
 mod stored;
 mod taint;
 mod taint_garbled;

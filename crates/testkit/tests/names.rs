@@ -66,6 +66,8 @@ fn one_of_each() -> Vec<(World, Message)> {
         Kind::StockMarks,
         Kind::StockCaughtUp,
         Kind::StockMarked,
+        Kind::MaskedOffset,
+        Kind::JobMaskedOffset,
     ];
     let all = Kind::ALL.iter();
     let all = all.filter(|kind| !ends.contains(kind) && !elsewhere.contains(kind));

@@ -1,42 +1,64 @@
 //! Stock: two parties make cells in one run and take them in others.
 
 use std::collections::BTreeMap;
+use std::path::Path;
 use std::sync::{Arc, Mutex};
 
 use veil_circuit::{Per, make};
 use veil_device::{Cpu, Device, Reference};
 use veil_engine::Abort;
 use veil_job::{Adversary, Audience, Cells, Holder, JobSpec, Statistical, StockError};
-use veil_job::{StockSource, Turn};
+use veil_job::{StockKind, StockSource, Turn};
 use veil_link::tap::Fate;
 use veil_math::Ring;
 use veil_protocol::ag::{CELLS_OF_ROW, stock_of};
+use veil_protocol::yao::{TRANSFERS_OF_ROW, transfers_of};
 use veil_protocol::{Options, Plan, PlanError, Protocol, Stock, protocol};
 use veil_session::{PartyId, Peer, Secret, SessionId};
 use veil_store::StoreKey;
 use veil_store::stock::{Between, Marks, Stocks, Taking, word};
-use veil_testkit::sample::{against, authenticated, between_two, everything, job, peer};
+use veil_testkit::sample::{against, authenticated, between_two, cut, everything, job, peer};
 use veil_testkit::{Crash, Kind, Message, Outcome, World, flipped};
 
 const PARTIES: [usize; 2] = [0, 1];
 
-/// Two parties, each with a folder.
+/// Two parties, each with a folder, and a kind of stock.
 pub(crate) struct Pair {
     folders: [tempfile::TempDir; 2],
+    kind: StockKind,
 }
 
 impl Pair {
     pub(crate) fn new() -> Self {
+        Self::of(StockKind::Cells)
+    }
+
+    /// Of a kind, with nothing.
+    pub(crate) fn of(kind: StockKind) -> Self {
         Pair {
             folders: [(); 2].map(|()| tempfile::tempdir().expect("a folder")),
+            kind,
         }
+    }
+
+    /// The folders of the same parties, for another kind.
+    pub(crate) fn turned(self, kind: StockKind) -> Self {
+        Pair { kind, ..self }
+    }
+
+    pub(crate) fn folder(&self, party: usize) -> &Path {
+        self.folders[party].path()
     }
 
     /// With a generation of at least so many cells.
     pub(crate) fn with(cells: u64) -> Self {
-        let pair = Pair::new();
-        pair.making(cells).run().assert_right();
-        pair
+        Pair::new().stocked(cells)
+    }
+
+    /// The same, with a generation of at least so many items.
+    pub(crate) fn stocked(self, items: u64) -> Self {
+        self.making(items).run().assert_right();
+        self
     }
 
     pub(crate) fn stocks(&self, party: usize) -> Stocks {
@@ -45,6 +67,7 @@ impl Pair {
             peer: [1 - party as u8; 32],
             garbles: party == 0,
             statistical: 40,
+            kind: self.kind,
         };
         let key = StoreKey::derive(&[party as u8; 32]);
         Stocks::open(self.folders[party].path(), &key, between).expect("a folder")
@@ -55,23 +78,26 @@ impl Pair {
     }
 
     /// A run that makes a generation.
-    fn making(&self, cells: u64) -> World {
+    pub(crate) fn making(&self, cells: u64) -> World {
         let parties = ["a", "b"].map(str::to_owned);
-        let job = stock_of(parties, Statistical::USUAL, cells);
+        let (job, of_row) = match self.kind {
+            StockKind::Cells => (stock_of(parties, Statistical::USUAL, cells), CELLS_OF_ROW),
+            StockKind::Transfers => (transfers_of(parties, cells), TRANSFERS_OF_ROW),
+        };
         let world = World::stocked(job, (1, 2), Stock::Made);
-        let cells = world.plan().job.rows() * CELLS_OF_ROW;
+        let cells = world.plan().job.rows() * of_row;
         let sink = |party| Arc::new(self.stocks(party).making(cells, None));
         let world = world.makes(peer(0), sink(0)).makes(peer(1), sink(1));
         world.devices(|_| Box::new(Cpu::detect()))
     }
 
     /// A run that takes from it, in chunks of so many rows on so many lanes.
-    fn using(&self, job: JobSpec, chunks: (u32, u16)) -> World {
+    pub(crate) fn using(&self, job: JobSpec, chunks: (u32, u16)) -> World {
         self.recorded(job, chunks).0
     }
 
     /// The same, with the cells that each party is given.
-    fn recorded(&self, job: JobSpec, chunks: (u32, u16)) -> (World, [Arc<Recorded>; 2]) {
+    pub(crate) fn recorded(&self, job: JobSpec, chunks: (u32, u16)) -> (World, [Arc<Recorded>; 2]) {
         let world = World::stocked(job, chunks, Stock::Used);
         let record = |party| {
             Arc::new(Recorded {
@@ -86,7 +112,7 @@ impl Pair {
 }
 
 /// A stock that writes down what it gives.
-struct Recorded {
+pub(crate) struct Recorded {
     inner: Taking,
     given: Mutex<BTreeMap<u64, u64>>,
 }
@@ -94,12 +120,19 @@ struct Recorded {
 impl Recorded {
     /// What was marked was given, none of it twice. A chunk with fewer rows than others leaves some.
     #[track_caller]
-    fn assert_given(&self, need: u64) {
+    pub(crate) fn assert_given(&self, need: u64) {
         let given = self.given.lock().expect("no thread panics");
         let ends = given.iter().map(|(first, cells)| first + cells);
         let nexts = given.keys().copied().skip(1).chain([need]);
         assert!(ends.zip(nexts).all(|(end, next)| end <= next), "{given:?}");
         assert!(2 * given.values().sum::<u64>() > need, "{given:?}");
+    }
+}
+
+impl Recorded {
+    #[track_caller]
+    pub(crate) fn assert_none_given(&self) {
+        assert!(self.given.lock().expect("no thread panics").is_empty());
     }
 }
 
@@ -142,7 +175,7 @@ fn adder(rows: u64, holders: [Holder; 2], audience: Audience) -> JobSpec {
 }
 
 /// What a plan takes.
-fn need(world: &World) -> u64 {
+pub(crate) fn need(world: &World) -> u64 {
     let party = protocol(Arc::clone(world.plan()), peer(0));
     party.stock().expect("it takes from a stock").cells
 }
@@ -313,7 +346,7 @@ fn every_message_changed_is_found_and_burns_what_it_concerns() {
     assert!(changed >= 22, "{changed} messages");
 }
 
-fn stock_error(outcome: &Outcome, party: u8) -> Option<&StockError> {
+pub(crate) fn stock_error(outcome: &Outcome, party: u8) -> Option<&StockError> {
     match outcome.aborts.get(&peer(party)) {
         Some(Abort::Stock(error)) => Some(error),
         _ => None,
@@ -347,7 +380,11 @@ fn lies_about_marks_are_found() {
         let outcome = lie(&pair, from, Kind::StockMarks, |bytes| vec![0; bytes.len()]);
         assert!(matches!(
             stock_error(&outcome, to),
-            Some(StockError::NoneInCommon { own: 1, theirs: 0 })
+            Some(StockError::NoneInCommon {
+                own: 1,
+                theirs: 0,
+                ..
+            })
         ));
         // Another generation of the same size.
         let outcome = lie(&pair, from, Kind::StockMarks, |_| {
@@ -355,7 +392,11 @@ fn lies_about_marks_are_found() {
         });
         assert!(matches!(
             stock_error(&outcome, to),
-            Some(StockError::NoneInCommon { own: 1, theirs: 1 })
+            Some(StockError::NoneInCommon {
+                own: 1,
+                theirs: 1,
+                ..
+            })
         ));
         // The party that lied has marked cells of a session that the other one has not: one is behind, and catches up.
         assert_eq!(pair.left()[usize::from(to)], all[usize::from(to)]);
@@ -421,17 +462,11 @@ fn a_run_that_needs_too_much_begins_nothing() {
     let mut said = [0, 1]
         .into_iter()
         .filter_map(|party| stock_error(&outcome, party));
-    let Some(StockError::TooFew { need, left }) = said.next() else {
+    let Some(StockError::TooFew { need, left, .. }) = said.next() else {
         panic!("{:?}", outcome.aborts);
     };
     assert_eq!((*need, *left), (want, CELLS_OF_ROW));
-    assert!(
-        recorded[0]
-            .given
-            .lock()
-            .expect("no thread panics")
-            .is_empty()
-    );
+    recorded[0].assert_none_given();
     assert_eq!(pair.left(), [vec![CELLS_OF_ROW], vec![CELLS_OF_ROW]]);
     // The other one, without its folder.
     let world = World::stocked(adder(1, parties, Audience::Parties), (8, 1), Stock::Used);
@@ -477,8 +512,7 @@ fn plans_say_where_products_come_from() {
         of(malicious.clone(), Stock::Made),
         Err(PlanError::Job(_))
     ));
-    let semi_honest = against(malicious, Adversary::SemiHonest);
-    let refused = of(semi_honest, Stock::Used);
+    let refused = of(cut("adder:9", 3), Stock::Used);
     assert!(matches!(refused, Err(PlanError::NoStock(_))));
     let making = stock_of(["a", "b"].map(str::to_owned), Statistical::USUAL, 1);
     let making = Arc::new(of(making, Stock::Made).expect("a plan"));

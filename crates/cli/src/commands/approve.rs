@@ -28,7 +28,7 @@ use crate::rates::RatesArgs;
   veil approve 3f0c91aa                  a job that a member proposed, by the beginning of its plan hash
   veil approve job.toml --yes            without being asked, for scripts
   veil approve job.toml --runs 12 --until 2027-12-31
-  veil approve job.toml --stock          a run that takes its products from the stock of the two parties
+  veil approve job.toml --stock          a run that takes its products or transfers from the stock of the two parties
   veil approve job.toml --revoke         takes the approval back
   veil approve 3f0c91aa --refuse         says no: neither a rule nor --yes runs it until it is approved
 
@@ -46,7 +46,7 @@ pub(crate) struct ApproveArgs {
     /// For how long runs may begin, instead of a date: days, hours or minutes, such as 7d, 12h, 30m.
     #[arg(long = "for", value_name = "SPAN", value_parser = span, conflicts_with = "until")]
     span: Option<Duration>,
-    /// A run that takes its products from the stock of the two parties: another plan than one that makes them.
+    /// A run that takes its products or transfers from the stock of the two parties: another plan than one that makes them.
     #[arg(long)]
     stock: bool,
     #[command(flatten)]

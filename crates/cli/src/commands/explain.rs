@@ -10,13 +10,13 @@ use std::sync::Arc;
 use serde::Serialize;
 use veil_circuit::{Per, Reduce};
 use veil_engine::{Memory, Settings};
-use veil_job::{Audience, Block, Guarantee, Holder, Ot};
+use veil_job::{Audience, Block, Guarantee, Holder, Ot, StockKind};
 use veil_link::LinkKind;
 use veil_link::shape::Profile;
 use veil_node::stock;
 use veil_program::{Job, Kind, Paired};
 use veil_protocol::ag::transfer_bytes;
-use veil_protocol::{Options, Plan, Protocol, Stock};
+use veil_protocol::{Options, Plan, Protocol, Stock, stock_kind};
 use veil_runtime::{Passes, Stage, Stages};
 use veil_session::{PartyId, Peer};
 use veilworks::explain::{self as explained, Estimate, Numbers, Participant, estimates};
@@ -30,6 +30,7 @@ use crate::ordered::{self, Ordered, Planned};
 use crate::output;
 use crate::prepare::{self, JobArgs};
 use crate::rates::{Found, Origin, Rates, RatesArgs};
+use crate::stocks;
 use crate::wishes::{self, Wish};
 
 /// Says what a job costs and opens.
@@ -69,7 +70,7 @@ pub struct ExplainArgs {
     rates: RatesArgs,
     #[command(flatten)]
     home: HomeArgs,
-    /// A run that takes its products from the stock of the two parties.
+    /// A run that takes its products or transfers from the stock of the two parties.
     #[arg(long, conflicts_with_all = ["plan", "ask"])]
     stock: bool,
     /// Of a job with queries: how each operator is made, with its rows, bytes and rounds.
@@ -116,7 +117,7 @@ struct Explanation {
     #[serde(flatten)]
     ordered: Option<Ordered>,
     rounds: Rounds,
-    /// Of two parties of whom one may be malicious: what a run from stock takes, and leaves.
+    /// Of two parties: what a run from stock takes, and leaves.
     #[serde(skip_serializing_if = "Option::is_none")]
     stock: Option<FromStock>,
     /// Of the same: where the transfers come from that batches take.
@@ -172,11 +173,14 @@ impl TransfersOf {
 struct FromStock {
     /// Whether the explained run is such a one.
     taken: bool,
-    /// Cells, each 128 bytes on the disk of either party.
+    /// Cells or transfers.
     cells: u64,
+    /// What they are: `cells`, each 128 bytes on the disk of either party, or `transfers`, each 16.
+    #[serde(rename = "of", serialize_with = "stocks::items")]
+    kind: StockKind,
     /// From stock.
     online: Effort,
-    /// Where products are made on the way.
+    /// Where products or transfers are made on the way.
     fresh: Effort,
 }
 
@@ -497,6 +501,7 @@ fn from_stock(job: &Job, plan: &Arc<Plan>) -> Option<FromStock> {
     Some(FromStock {
         taken,
         cells: stock::cells_of(&stocked),
+        kind: stock_kind(&plan.job).unwrap_or_default(),
         online: effort(&stocked),
         fresh: effort(&fresh),
     })

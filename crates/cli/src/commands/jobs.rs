@@ -6,6 +6,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use serde::Serialize;
+use veil_job::StockKind;
 use veil_node::control::{self, Reply, Request};
 use veil_node::jobs::{State, Status};
 use veil_node::stock::{StockOf, report};
@@ -160,7 +161,7 @@ fn print(all: &[At]) -> Result<(), Failure> {
         };
         output::print(&format!("{}:\n{text}", at.party))?;
         if !at.stock.is_empty() {
-            let rows: Vec<Vec<String>> = at.stock.iter().map(of_stock).collect();
+            let rows: Vec<Vec<String>> = at.stock.iter().flat_map(of_stock).collect();
             output::print(&format!("stock:\n{}", columns(&rows)))?;
         }
     }
@@ -185,23 +186,39 @@ fn lacks(job: &Status, stock: &[StockOf]) -> &'static str {
         return "";
     };
     let with = stock.iter().find(|of| of.with == takes.with);
-    if with.is_some_and(|of| of.suffices(takes.cells)) {
+    if with.is_some_and(|of| of.suffices(takes)) {
         " (there are enough)"
     } else {
         " (there are too few)"
     }
 }
 
-/// The stock with a party, in columns.
-fn of_stock(of: &StockOf) -> Vec<String> {
-    let most = of.generations.values().max().copied().unwrap_or(0);
-    let rate = of.rate.map_or_else(String::new, |rate| {
-        format!("made at {} each second", output::count(rate as u64, "cell"))
+/// The stock with a party, in columns: of each kind that it has, or is to have.
+fn of_stock(of: &StockOf) -> Vec<Vec<String>> {
+    let cells = (of.cells, &of.generations, of.target);
+    let transfers = (of.transfers, &of.transfer_generations, of.transfer_target);
+    let kinds = StockKind::ALL.into_iter().zip([cells, transfers]);
+    let shown = kinds.filter(|(kind, (left, generations, target))| {
+        *kind == StockKind::Cells || *left + *target > 0 || !generations.is_empty()
     });
-    let target = match of.target {
+    shown
+        .map(|(kind, of_kind)| of_kind_of_stock(of, kind, of_kind))
+        .collect()
+}
+
+fn of_kind_of_stock(
+    of: &StockOf,
+    kind: StockKind,
+    (left, generations, target): (u64, &BTreeMap<String, u64>, u64),
+) -> Vec<String> {
+    let most = generations.values().max().copied().unwrap_or(0);
+    let target = match target {
         0 => "made by `veil prepare` alone".to_owned(),
         target => format!("of {target} wanted, {} made in a day", of.made_today),
     };
+    let rate = of.rate.map_or_else(String::new, |rate| {
+        format!("made at {} each second", rate as u64)
+    });
     let damaged = match of.damaged {
         0 => String::new(),
         damaged => format!(
@@ -211,10 +228,10 @@ fn of_stock(of: &StockOf) -> Vec<String> {
     };
     vec![
         format!("with `{}`", of.with),
-        output::count(of.cells, "cell"),
+        output::count(left, kind.item()),
         format!(
             "in {}",
-            output::count(of.generations.len() as u64, "generation")
+            output::count(generations.len() as u64, "generation")
         ),
         format!("at most {most} for a run"),
         format!("{} spent", of.spent),
@@ -290,7 +307,7 @@ fn line_of(status: &Status, stock: &str) -> String {
         parts.push(format!("sent {sent}, received {received}"));
     }
     if let Some(takes) = &status.takes {
-        let cells = output::count(takes.cells, "cell");
+        let cells = output::count(takes.cells, takes.kind().item());
         parts.push(format!("takes {cells} of stock with {}{stock}", takes.with));
     }
     let ready = |name: &&String| !status.held.contains_key(*name);

@@ -41,7 +41,7 @@ pub(crate) const LANES: u16 = 1;
   veil party job.toml                            as what the job names this home's participant
   veil party job.toml --data mill:north=pay.csv --home ~/mill     [default: as `veil approve` was told]
   veil party job.toml --yes                      approves this run without asking
-  veil party job.toml --stock                    takes products that `veil prepare` has made
+  veil party job.toml --stock                    takes what `veil prepare` has made
 
 The participant is the one of the home (`veil init`); the others are its members. Owners and recipients dial the parties;
 a party dials those before it in the job's list. All participants must give the same --lanes. SIGINT or SIGTERM ends the
@@ -67,7 +67,7 @@ pub struct PartyArgs {
     /// Imitate the delay and the rate of a network: lan or wan.
     #[arg(long, value_name = "NET")]
     net: Option<shape::Profile>,
-    /// Take products from the stock that `veil prepare` has made: all participants must give it.
+    /// Take products or transfers from the stock that `veil prepare` has made: all participants must give it.
     #[arg(long)]
     stock: bool,
     #[command(flatten)]

@@ -8,13 +8,13 @@ use std::time::{Duration, Instant};
 
 use serde::Serialize;
 use veil_engine::{Data, Progress, Settings};
+use veil_job::StockKind;
 use veil_link::LinkKind;
 use veil_link::tls::{Caller, Port, Reception};
 use veil_node::Home;
 use veil_node::control::{self, Reply, Request};
 use veil_node::stock::{self, Making};
-use veil_protocol::ag::{CELLS_OF_ROW, stock_of};
-use veil_protocol::{Options, Plan, Stock};
+use veil_protocol::{Options, Plan, Stock, items_of_row, making_of, stock_kind};
 use veil_runtime::{Neighbours, Part, Passes, RunError};
 use veil_session::Peer;
 
@@ -28,7 +28,7 @@ use crate::progress::{Meter, Snapshot};
 use crate::signals::Stop;
 use crate::stocks;
 
-/// Makes stock for jobs of two parties of whom one may be malicious, so that they run without making products on the way.
+/// Makes stock for jobs of two parties, so that they run without making products (where one may be malicious) or transfers (where none is) on the way.
 #[derive(clap::Args, Debug)]
 #[command(after_help = "Examples:
   veil prepare job.toml                     for one run of this job; the other party gives the same command
@@ -37,6 +37,7 @@ use crate::stocks;
                                             a million ANDs, if all stock with this party takes 500 MB at most
   veil prepare job.toml --cells 100000000 --for 10m
                                             what is made in ten minutes, and no more than that
+  veil prepare job.toml --transfers 1000000  the same of transfers, for jobs of two parties that follow the protocol
   veil party job.toml --stock               takes them; all participants must give it
 
 No data are needed, and nothing is opened. Stock is encrypted under a key of the home and used once.
@@ -48,11 +49,14 @@ pub(crate) struct PrepareArgs {
     #[arg(long, value_name = "DIR")]
     home: Option<PathBuf>,
     /// For so many runs of the job.
-    #[arg(long, value_name = "N", default_value_t = 1, conflicts_with = "cells")]
+    #[arg(long, value_name = "N", default_value_t = 1, conflicts_with_all = ["cells", "transfers"])]
     runs: u64,
     /// So many cells, at least: a run takes one for each AND, and one for three bits of inputs.
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", conflicts_with = "transfers")]
     cells: Option<u64>,
+    /// So many transfers, at least: a run takes one for each bit of an input that the second party does not get from the first one.
+    #[arg(long, value_name = "N")]
+    transfers: Option<u64>,
     /// No longer than this, such as 90s, 10m or 8h: what has passed at both parties by then is kept.
     #[arg(long = "for", value_name = "SPAN", value_parser = span)]
     span: Option<Duration>,
@@ -83,7 +87,9 @@ const GLANCE: Duration = Duration::from_millis(50);
 struct Printed<'a> {
     with: &'a str,
     plan: String,
+    /// Cells or transfers.
     cells: u64,
+    of: &'static str,
     bytes_sent: u64,
     seconds: f64,
     cells_per_second: f64,
@@ -101,7 +107,8 @@ pub(crate) fn run(args: &PrepareArgs, registry: &Arc<dyn Registry>) -> Result<()
     let making = making(args, &used, lanes)?;
     let me = veil_runtime::roles(&making, &name)?[0];
     let neighbours = Neighbours::find(&making, me, &*home.members())?;
-    let cells = making.job.rows() * CELLS_OF_ROW;
+    let kind = stock_kind(&making.job).unwrap_or_default();
+    let cells = making.job.rows() * items_of_row(kind);
     let most = args
         .most
         .map(|megabytes| megabytes.saturating_mul(1_000_000));
@@ -115,7 +122,7 @@ pub(crate) fn run(args: &PrepareArgs, registry: &Arc<dyn Registry>) -> Result<()
     eprintln!(
         "plan {}: {} with `{other}`, waiting for it",
         making.hash,
-        output::count(cells, "cell")
+        output::count(cells, kind.item())
     );
     let identity = home.identity();
     let over = AtomicBool::new(false);
@@ -198,6 +205,7 @@ pub(crate) fn run(args: &PrepareArgs, registry: &Arc<dyn Registry>) -> Result<()
         with: other,
         plan: making.hash.to_string(),
         cells,
+        of: kind.items(),
         bytes_sent,
         seconds,
         cells_per_second: cells as f64 / seconds,
@@ -207,7 +215,7 @@ pub(crate) fn run(args: &PrepareArgs, registry: &Arc<dyn Registry>) -> Result<()
     }
     output::print(&format!(
         "made {} with `{other}` in {}, {} each second: sent {}\n",
-        output::count(cells, "cell"),
+        output::count(cells, kind.item()),
         output::seconds(seconds),
         printed.cells_per_second as u64,
         output::bytes(printed.bytes_sent)
@@ -246,16 +254,28 @@ fn within<T>(span: Option<Duration>, stop: &Stop, over: &AtomicBool, run: impl F
 fn making(args: &PrepareArgs, used: &Passes, lanes: u16) -> Result<Passes, Failure> {
     let protocol = used.protocol(Peer::Party(used.parties()[0]));
     let need = protocol.stock().map_or(0, |stock| stock.cells);
-    let cells = args.cells.unwrap_or(need.saturating_mul(args.runs));
-    let rows = cells.div_ceil(CELLS_OF_ROW);
+    let spec = &used.job;
+    let kind = stock_kind(spec).unwrap_or_default();
+    let (asked, other) = match kind {
+        StockKind::Cells => (args.cells, args.transfers),
+        StockKind::Transfers => (args.transfers, args.cells),
+    };
+    let items = kind.items();
+    if other.is_some() {
+        let message = format!("runs of this job take {items} from a stock, and nothing else");
+        return Err(Failure::new(Code::Usage, message).help(format!("say `--{items} N`")));
+    }
+    let cells = asked.unwrap_or(need.saturating_mul(args.runs));
+    let rows = cells.div_ceil(items_of_row(kind));
     if cells < need || cells == 0 || rows > u64::from(u32::MAX >> 1) {
-        let message = format!("{cells} cells serve no run of this job, which takes {need}");
+        let message = format!("{cells} {items} serve no run of this job, which takes {need}");
         return Err(Failure::new(Code::Usage, message).help("ask for more, or for fewer runs"));
     }
-    let spec = &used.job;
     let parties = [spec.parties[0].clone(), spec.parties[1].clone()];
-    let mut job = stock_of(parties, spec.security.statistical, cells);
-    job.security.ot = spec.security.ot;
+    let mut job = making_of(kind, parties, spec.security.statistical, cells);
+    if kind == StockKind::Cells {
+        job.security.ot = spec.security.ot;
+    }
     let lanes = u16::try_from(rows).map_or(lanes, |rows| lanes.min(rows));
     let options = Options {
         lanes,

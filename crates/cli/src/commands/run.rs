@@ -83,7 +83,7 @@ pub struct LocalArgs {
     /// With `--link fpga-sim --device fpga-sim`
     #[arg(long)]
     pub headless: bool,
-    /// Make the products of two parties against a malicious one first, as stock, and then run from it: both times are said.
+    /// Make the products of two parties against a malicious one, or the transfers of two that follow the protocol, first, as stock, and then run from it: both times are said.
     #[arg(long, conflicts_with_all = ["processes", "headless"])]
     pub stock: bool,
     /// Folder for results, one folder in it per recipient [default: `results` beside a job with a circuit or queries;
@@ -397,7 +397,7 @@ impl Finished {
         let stock = self.stock.map_or_else(String::new, |stock| {
             format!(
                 "stock: {} taken of {} that were made before, in {}, with {} sent\n",
-                output::count(stock.cells, "cell"),
+                output::count(stock.cells, stock.kind.item()),
                 stock.made,
                 output::seconds(stock.seconds),
                 output::bytes(stock.bytes_sent)

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use serde::Serialize;
 use veil_link::tls::Fingerprint;
 use veil_node::Home;
-use veil_store::stock::{Listed, ListedState, remove_stock};
+use veil_store::stock::{Between, Listed, ListedState, remove_stock};
 
 use crate::failure::{Code, Failure};
 use crate::{output, stocks};
@@ -14,7 +14,7 @@ use crate::{output, stocks};
 #[derive(clap::Args, Debug)]
 #[command(after_help = "Examples:
   veil stock                              what this home has, with whom, and how much is left
-  veil stock --remove 0123456789abcdef    a generation, or what says that it was burnt
+  veil stock --remove 0123456789abcdef    a generation, what is left of its making, or what says that it was burnt
 
 Stock is used once. A generation is burnt when a check fails, or when the marks of the two parties show that one of them was
 set back or goes on twice. One that the other party does not have any more is burnt by the next refill of services.")]
@@ -45,6 +45,7 @@ struct Printed {
 #[derive(Serialize)]
 struct About {
     with: String,
+    of: &'static str,
     garbles: bool,
     statistical: u8,
     cells: u64,
@@ -87,21 +88,26 @@ fn printed(home: &Home, of: Listed) -> Printed {
             bytes,
             ..
         } => {
-            let members = home.members();
-            let peer = Fingerprint::from_bytes(between.peer);
-            let with = members
-                .by_fingerprint(&peer)
-                .map(|member| member.name.clone());
             let about = About {
-                with: with.unwrap_or_else(|| peer.to_string()),
-                garbles: between.garbles,
-                statistical: between.statistical,
                 cells: made,
                 left: made.saturating_sub(used),
                 sessions,
-                bytes,
+                ..about(home, &between, bytes)
             };
             ("there", None, Some(about))
+        }
+        ListedState::Unfinished {
+            between,
+            cells,
+            bytes,
+            goes_on,
+        } => {
+            let about = About {
+                cells,
+                ..about(home, &between, bytes)
+            };
+            let state = if goes_on { "making" } else { "unfinished" };
+            (state, None, Some(about))
         }
         ListedState::Burnt { why, .. } => ("burnt", Some(why), None),
         ListedState::Damaged(what) => ("damaged", Some(what), None),
@@ -112,6 +118,25 @@ fn printed(home: &Home, of: Listed) -> Printed {
         state,
         problem,
         about,
+    }
+}
+
+/// What there is of a generation of which nothing was made yet.
+fn about(home: &Home, between: &Between, bytes: u64) -> About {
+    let members = home.members();
+    let peer = Fingerprint::from_bytes(between.peer);
+    let with = members
+        .by_fingerprint(&peer)
+        .map(|member| member.name.clone());
+    About {
+        with: with.unwrap_or_else(|| peer.to_string()),
+        of: between.kind.items(),
+        garbles: between.garbles,
+        statistical: between.statistical,
+        cells: 0,
+        left: 0,
+        sessions: 0,
+        bytes,
     }
 }
 
@@ -131,11 +156,10 @@ fn line(of: &Printed) -> Vec<String> {
         }
         .to_owned(),
         format!("2^-{}", about.statistical),
-        format!(
-            "{} of {} left",
-            about.left,
-            output::count(about.cells, "cell")
-        ),
+        match of.state {
+            "there" => format!("{} of {} {} left", about.left, about.cells, about.of),
+            state => format!("{state}: {} {}", about.cells, about.of),
+        },
         output::count(about.sessions, "run"),
         output::bytes(about.bytes),
     ]);

@@ -36,7 +36,7 @@ pub(crate) struct SubmitArgs {
     /// The home of this participant [default: $VEIL_HOME, else ~/.veil]
     #[arg(long, value_name = "DIR")]
     home: Option<PathBuf>,
-    /// Take products from the stock of the two parties: a party that does not allow it refuses the job.
+    /// Take products or transfers from the stock of the two parties: a party that does not allow it refuses the job.
     #[arg(long)]
     stock: bool,
     /// How many seconds a party has to answer.

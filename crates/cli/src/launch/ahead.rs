@@ -8,11 +8,10 @@ use std::time::{Duration, Instant};
 use serde::Serialize;
 use veil_engine::local::{self, Conditions};
 use veil_engine::{Data, Settings};
-use veil_job::{DataError, StockSink, StockSource};
+use veil_job::{DataError, StockKind, StockSink, StockSource};
 use veil_link::{Link, shape};
 use veil_node::stock::cells_of;
-use veil_protocol::ag::stock_of;
-use veil_protocol::{Options, Plan, Stock};
+use veil_protocol::{Options, Plan, Stock, making_of, stock_kind, stock_parameter};
 use veil_runtime::Passes;
 use veil_session::{PartyId, Peer};
 use veil_store::StoreKey;
@@ -26,9 +25,12 @@ use crate::stocks;
 /// What making took.
 #[derive(Serialize, Clone, Copy, PartialEq, Debug)]
 pub(crate) struct Ahead {
-    /// Cells that the run takes.
+    /// Cells or transfers that the run takes.
     pub(crate) cells: u64,
-    /// Cells that were made for it: whole batches.
+    /// What they are.
+    #[serde(rename = "of", serialize_with = "stocks::items")]
+    pub(crate) kind: StockKind,
+    /// As many of them were made for it: whole batches.
     pub(crate) made: u64,
     /// Seconds.
     pub(crate) seconds: f64,
@@ -48,8 +50,11 @@ pub(crate) fn make(
     let cells = cells_of(plan);
     let spec = &plan.job;
     let parties = [spec.parties[0].clone(), spec.parties[1].clone()];
-    let mut job = stock_of(parties, spec.security.statistical, cells);
-    job.security.ot = spec.security.ot;
+    let kind = stock_kind(spec).unwrap_or_default();
+    let mut job = making_of(kind, parties, spec.security.statistical, cells);
+    if kind == StockKind::Cells {
+        job.security.ot = spec.security.ot;
+    }
     let options = Options {
         lanes: 1,
         chunk_rows: None,
@@ -70,7 +75,8 @@ pub(crate) fn make(
                 me: own,
                 peer: [1 - party.index() as u8; 32],
                 garbles: party.index() == 0,
-                statistical: spec.security.statistical.bits(),
+                statistical: stock_parameter(kind, spec.security.statistical),
+                kind,
             };
             let folder = folder.join(party.index().to_string());
             let stocks = Stocks::open(&folder, &key, between);
@@ -121,6 +127,7 @@ pub(crate) fn make(
     })?;
     let took = Ahead {
         cells,
+        kind,
         made,
         seconds: start.elapsed().as_secs_f64(),
         bytes_sent: reports

@@ -18,6 +18,7 @@ use sha2::{Digest, Sha256};
 use veil_device::KeyId;
 use veil_job::{STOCK_WORD, Source, StockSource};
 use veil_link::Link;
+use veil_protocol::ot::Pins;
 use veil_protocol::{Cost, Plan, Protocol, Seed, seed_digest};
 use veil_session::{KeySchedule, Label, Peer, PlanHash, Secret, SessionId};
 use x25519_dalek::{PublicKey, StaticSecret};
@@ -91,6 +92,8 @@ pub(crate) struct Handshake {
     session: SessionId,
     /// Keys that this participant chooses for others.
     seeds: Vec<(Seed, Secret)>,
+    /// The offset that it has drawn itself, if it has.
+    offset: Option<(KeyId, Secret)>,
     /// What this participant has to do with oblivious transfers, until it begins.
     transfers: Option<transfers::SetUp>,
     /// The stock of this party, until it begins.
@@ -141,6 +144,14 @@ impl Handshake {
             bytes.copy_from_slice(&random()?[..16]);
             seeds.push((seed, Secret::new(*bytes)));
         }
+        let offset = match protocol.own_offset() {
+            Some(number) => {
+                let mut bytes = Zeroizing::new([0; 16]);
+                bytes.copy_from_slice(&random()?[..16]);
+                Some((number, Pins::default().offset(&Secret::new(*bytes))))
+            }
+            None => None,
+        };
         let (schedules, session) = (BTreeMap::new(), SessionId([0; 32]));
         Ok(Handshake {
             stage: Stage::Hello,
@@ -150,6 +161,7 @@ impl Handshake {
             schedules,
             session,
             seeds,
+            offset,
             transfers,
             stock: stock.cloned(),
             keys: None,
@@ -223,7 +235,8 @@ impl Handshake {
                         stock::Next::Over(offset) => {
                             let of = stock::used(protocol).expect("it uses stock");
                             let keys = self.keys.as_mut().expect("made before stock");
-                            keys.secrets.push((of.offset, offset));
+                            keys.secrets
+                                .extend(of.offset.map(|number| (number, offset)));
                             if plan.orders.is_empty() {
                                 return Ok(self.keys.take());
                             }
@@ -268,7 +281,7 @@ impl Handshake {
     }
 
     fn finish(&mut self, protocol: &dyn Protocol) -> Keys {
-        let mut keys = Vec::new();
+        let mut keys: Vec<(KeyId, Secret)> = self.offset.take().into_iter().collect();
         let mut seed_digests = Vec::new();
         for (peer, schedule) in &self.schedules {
             for (purpose, id) in protocol.keys(*peer) {

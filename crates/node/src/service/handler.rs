@@ -22,6 +22,7 @@ use crate::members::all_known;
 use crate::planner::{Planned, Prepared, Refusal, Terms};
 use crate::settings::Quota;
 use crate::stages::At;
+use crate::stock::kind_of;
 use crate::time::Time;
 use veil_runtime::Stage;
 
@@ -198,8 +199,8 @@ impl ServiceState {
                     Reply::Refused { why }
                 }
             },
-            (Asked::Unfinished { makings }, Some(member)) => self
-                .finishes(member, &makings)
+            (Asked::Unfinished { makings, transfers }, Some(member)) => self
+                .finishes(member, kind_of(transfers), &makings)
                 .unwrap_or_else(|why| Reply::Refused { why }),
             (Asked::Keep { plan, cells }, Some(_)) => self.keeps(&plan, cells, caller.key),
             // A service garbles on a processor, to which every order is as good.

@@ -14,7 +14,6 @@ use serde::Deserialize;
 use crate::names::{self, NameError, Role};
 
 pub use quota::{Admission, Quota, Quotas};
-pub(crate) use stock::BATCH;
 pub use stock::StockWith;
 
 /// The settings of a home.

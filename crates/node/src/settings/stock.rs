@@ -2,16 +2,14 @@
 
 use serde::Deserialize;
 use toml::Spanned;
-use veil_job::Statistical;
+use veil_job::{Statistical, StockKind};
+use veil_protocol::items_of_row;
 
 use super::quota::{bytes_text, number};
 use super::text::{BYTES, Wrong, in_words, within};
 use crate::file::FileError;
 
-/// Cells of a batch: stock is made in whole ones.
-pub(crate) const BATCH: u64 = veil_protocol::ag::CELLS_OF_ROW;
-
-/// Most cells that a party keeps with another one: 32 TiB of them.
+/// Most items of a kind that a party keeps with another one: 32 TiB of cells.
 const MOST: u64 = 1 << 38;
 
 const HOURS_OF_DAY: u64 = 24;
@@ -25,7 +23,9 @@ pub struct StockWith {
     pub runs: bool,
     /// Cells that there should be: when less than half of them is left, idle services make more. None are made for 0.
     pub target: u64,
-    /// Cells that are made in a day, at most.
+    /// Random transfers that there should be, in the same way.
+    pub transfers: u64,
+    /// Cells and transfers that are made in a day, at most.
     pub cells_per_day: u64,
     /// Minutes in a day that are spent on making, at most.
     pub minutes_per_day: u64,
@@ -44,6 +44,7 @@ impl Default for StockWith {
         StockWith {
             runs: false,
             target: 0,
+            transfers: 0,
             cells_per_day: 1_000_000_000,
             minutes_per_day: 240,
             hours: None,
@@ -58,6 +59,14 @@ impl StockWith {
     /// Whether `own` garbles where the other party is `other`.
     pub fn garbles(&self, own: &str, other: &str) -> bool {
         self.garbles.unwrap_or(own < other)
+    }
+
+    /// Items of a kind that there should be.
+    pub const fn target_of(&self, kind: StockKind) -> u64 {
+        match kind {
+            StockKind::Cells => self.target,
+            StockKind::Transfers => self.transfers,
+        }
     }
 
     /// Whether stock is made in this hour of the day.
@@ -78,6 +87,10 @@ impl StockWith {
         line(
             &cells("target", self.target),
             "cells; more are made when half of them is gone",
+        );
+        line(
+            &cells("transfers", self.transfers),
+            "random transfers, in the same way",
         );
         line(&cells("cells_per_day", self.cells_per_day), "made, at most");
         line(
@@ -110,6 +123,7 @@ impl StockWith {
 pub(super) struct RawStock {
     runs: Option<bool>,
     target: Option<Spanned<String>>,
+    transfers: Option<Spanned<String>>,
     cells_per_day: Option<Spanned<String>>,
     minutes_per_day: Option<Spanned<u64>>,
     hours: Option<Spanned<[u64; 2]>>,
@@ -123,13 +137,19 @@ impl RawStock {
     pub(super) fn read(&self, wrong: &Wrong<'_>) -> Result<StockWith, FileError> {
         let usual = StockWith::default();
         let cells = (number as fn(&str) -> Option<u64>, "\"1e7\"");
-        let target = in_words(self.target.as_ref(), usual.target, cells, wrong)?;
-        if let Some(field) = &self.target
-            && (target > MOST || (1..BATCH).contains(&target))
-        {
-            let what = format!("must be 0, or {BATCH} to {MOST} cells");
-            return Err(wrong(field.span(), what));
-        }
+        let wanted = |field: &Option<Spanned<String>>, kind: StockKind| {
+            let (batch, items) = (items_of_row(kind), kind.items());
+            let wanted = in_words(field.as_ref(), usual.target_of(kind), cells, wrong)?;
+            match field {
+                Some(field) if wanted > MOST || (1..batch).contains(&wanted) => {
+                    let what = format!("must be 0, or {batch} to {MOST} {items}");
+                    Err(wrong(field.span(), what))
+                }
+                _ => Ok(wanted),
+            }
+        };
+        let target = wanted(&self.target, StockKind::Cells)?;
+        let transfers = wanted(&self.transfers, StockKind::Transfers)?;
         let hours = match &self.hours {
             None => None,
             Some(field) => {
@@ -152,6 +172,7 @@ impl RawStock {
         Ok(StockWith {
             runs: self.runs.unwrap_or(usual.runs),
             target,
+            transfers,
             cells_per_day: in_words(
                 self.cells_per_day.as_ref(),
                 usual.cells_per_day,

@@ -7,9 +7,9 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 use veil_engine::name_of;
-use veil_job::{DataError, Statistical, StockError};
+use veil_job::{DataError, Statistical, StockError, StockKind};
 use veil_program::Job;
-use veil_protocol::{Options, Plan, PlanError, Stock};
+use veil_protocol::{Options, Plan, PlanError, Stock, stock_kind, stock_parameter};
 use veil_runtime::Passes;
 use veil_session::{PartyId, Peer};
 use veil_store::StoreKey;
@@ -26,26 +26,29 @@ pub use report::{StockOf, report};
 pub struct Takes {
     /// The name of the other party.
     pub with: String,
-    /// Cells, all of one generation.
+    /// Items, all of one generation.
     pub cells: u64,
+    /// Whether they are random transfers, in the place of cells.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub transfers: bool,
 }
 
-/// A job cannot take its products from a stock.
+/// A job cannot take its products or transfers from a stock.
 #[derive(Clone, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum UnstockedError {
     /// It has queries.
-    #[error("a job with queries takes no products from a stock; leave `--stock` out")]
+    #[error("a job with queries takes nothing from a stock; leave `--stock` out")]
     Queries,
     /// It runs in stages.
-    #[error("a durable job takes no products from a stock; leave `--stock` out")]
+    #[error("a durable job takes nothing from a stock; leave `--stock` out")]
     Durable,
     /// Its protocol has none, or it cannot be planned.
     #[error(transparent)]
     Plan(#[from] PlanError),
 }
 
-/// Plans a job whose products come from a stock: that they do is under the plan hash.
+/// Plans a job whose products or transfers come from a stock: that they do is under the plan hash.
 ///
 /// # Errors
 /// [`UnstockedError`] if the job has queries, is durable, or its protocol takes nothing from a stock.
@@ -71,11 +74,26 @@ impl Takes {
         Some(Takes {
             with: name_of(plan, Peer::Party(other)).to_owned(),
             cells: cells_of(plan),
+            transfers: stock_kind(&plan.job) == Some(StockKind::Transfers),
         })
+    }
+
+    /// What they are.
+    pub const fn kind(&self) -> StockKind {
+        kind_of(self.transfers)
     }
 }
 
-/// Cells that a run of a plan takes from a stock, or makes for one; none of another plan.
+/// A kind, by whether it is of transfers: as messages and records say it.
+pub(crate) const fn kind_of(transfers: bool) -> StockKind {
+    if transfers {
+        StockKind::Transfers
+    } else {
+        StockKind::Cells
+    }
+}
+
+/// Items that a run of a plan takes from a stock, or makes for one; none of another plan.
 pub fn cells_of(plan: &Passes) -> u64 {
     let party = Peer::Party(plan.parties()[0]);
     plan.protocol(party).stock().map_or(0, |stock| stock.cells)
@@ -95,7 +113,7 @@ impl Home {
         Ok(StoreKey::derive(self.store_secret()?.as_slice()))
     }
 
-    /// The stock with the party that has the key `peer`, of a garbler or of an evaluator, whose making errs with probability 2^-s at most.
+    /// The stock of a kind with the party that has the key `peer`, of a garbler or of an evaluator, whose making errs with probability 2^-s at most.
     ///
     /// # Errors
     /// [`StockError::Data`] if the key of the home cannot be read, or the folder not be made.
@@ -103,7 +121,7 @@ impl Home {
         &self,
         peer: [u8; 32],
         garbles: bool,
-        statistical: Statistical,
+        (kind, statistical): (StockKind, Statistical),
     ) -> Result<Stocks, StockError> {
         let key = self.stock_key();
         let key = key.map_err(|error| DataError::own(error.to_string()))?;
@@ -111,7 +129,8 @@ impl Home {
             me: *self.identity().fingerprint().as_bytes(),
             peer,
             garbles,
-            statistical: statistical.bits(),
+            statistical: stock_parameter(kind, statistical),
+            kind,
         };
         Stocks::open(&self.stock_folder(), &key, between)
     }
@@ -131,6 +150,9 @@ impl Home {
             .next()
             .ok_or_else(|| DataError::own("stock is between two parties, and one is not known"))?;
         let garbles = me.party().is_some_and(|party| party.index() == 0);
-        self.stocks(*peer.as_bytes(), garbles, plan.job.security.statistical)
+        let kind = stock_kind(&plan.job)
+            .ok_or_else(|| DataError::own("the protocol of the job has no stock"))?;
+        let of = (kind, plan.job.security.statistical);
+        self.stocks(*peer.as_bytes(), garbles, of)
     }
 }

@@ -3,10 +3,11 @@
 use std::collections::BTreeMap;
 
 use serde::Serialize;
-use veil_job::{DataError, StockError};
+use veil_job::{DataError, StockError, StockKind};
 use veil_link::tls::Fingerprint;
 use veil_store::stock::{ListedState, stocks};
 
+use super::Takes;
 use crate::home::Home;
 use crate::usage::Usage;
 
@@ -17,17 +18,23 @@ pub struct StockOf {
     pub with: String,
     /// Cells that are left.
     pub cells: u64,
-    /// The generations that they are of: the name of each, and its cells that are left. A run takes all of its cells from one.
+    /// Random transfers that are left.
+    pub transfers: u64,
+    /// The generations that cells are of: the name of each, and its cells that are left. A run takes all of its cells from one.
     pub generations: BTreeMap<String, u64>,
-    /// Cells of these generations that runs have taken.
+    /// The same of transfers.
+    pub transfer_generations: BTreeMap<String, u64>,
+    /// Cells and transfers of these generations that runs have taken.
     pub spent: u64,
     /// Cells that there should be, as the settings say; 0 if none are made in idle time.
     pub target: u64,
+    /// Transfers that there should be.
+    pub transfer_target: u64,
     /// Whether jobs of a service may take from it.
     pub runs: bool,
-    /// Cells that were made in the last day in idle time.
+    /// Cells and transfers that were made in the last day in idle time.
     pub made_today: u64,
-    /// Cells in a second, of the last making in idle time of the last day.
+    /// Cells or transfers in a second, of the last making in idle time of the last day.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rate: Option<f64>,
     /// Generations that cannot be read.
@@ -47,6 +54,7 @@ pub fn report(home: &Home) -> Result<Vec<StockOf>, StockError> {
     for (name, with) in &home.settings().stock {
         let of = all.entry(name.clone()).or_default();
         (of.target, of.runs) = (with.target, with.runs);
+        of.transfer_target = with.transfers;
     }
     let mut damaged = 0;
     for listed in stocks(&home.stock_folder(), &key)? {
@@ -61,10 +69,14 @@ pub fn report(home: &Home) -> Result<Vec<StockOf>, StockError> {
                 let name = name.map_or_else(|| peer.to_string(), |member| member.name.clone());
                 let of = all.entry(name).or_default();
                 let left = made.saturating_sub(used);
-                of.cells += left;
                 of.spent += used;
+                let (all, generations) = match between.kind {
+                    StockKind::Cells => (&mut of.cells, &mut of.generations),
+                    StockKind::Transfers => (&mut of.transfers, &mut of.transfer_generations),
+                };
+                *all += left;
                 if left > 0 {
-                    of.generations.insert(listed.generation, left);
+                    generations.insert(listed.generation, left);
                 }
             }
             ListedState::Damaged(_) => damaged += 1,
@@ -85,8 +97,12 @@ pub fn report(home: &Home) -> Result<Vec<StockOf>, StockError> {
 }
 
 impl StockOf {
-    /// Whether a run of so many cells finds them in one generation.
-    pub fn suffices(&self, cells: u64) -> bool {
-        self.generations.values().any(|left| *left >= cells)
+    /// Whether a run finds what it takes in one generation.
+    pub fn suffices(&self, takes: &Takes) -> bool {
+        let generations = match takes.kind() {
+            StockKind::Cells => &self.generations,
+            StockKind::Transfers => &self.transfer_generations,
+        };
+        generations.values().any(|left| *left >= takes.cells)
     }
 }

@@ -7,10 +7,9 @@
 //!
 //! All cells are under one pair of offsets, which is that of the run then.
 
-use veil_circuit::{Circuit, Clock};
+use veil_circuit::Circuit;
 use veil_device::Span;
-use veil_job::{Block, JobSpec, Order, Security, Statistical};
-use veil_math::Ring;
+use veil_job::{JobSpec, Security, Statistical, StockKind};
 use veil_session::{Frame, Peer};
 
 use super::batch::ROUNDS;
@@ -33,34 +32,7 @@ pub const CELLS_OF_ROW: u64 = GATES;
 pub fn stock_of(parties: [String; 2], statistical: Statistical, cells: u64) -> JobSpec {
     let mut security = Security::among(2).against(veil_job::Adversary::Malicious);
     security.statistical = statistical;
-    JobSpec {
-        name: "stock".to_owned(),
-        schema: String::new(),
-        owners: Vec::new(),
-        parties: parties.into(),
-        recipients: Vec::new(),
-        security,
-        circuit: Circuit {
-            ring: Ring::Bits,
-            inputs: Vec::new(),
-            gates: Vec::new(),
-            outputs: Vec::new(),
-            clock: Clock::default(),
-        },
-        totals: None,
-        blocks: vec![Block {
-            name: "batches".to_owned(),
-            rows: cells.div_ceil(CELLS_OF_ROW).max(1),
-            holders: Vec::new(),
-            stored: None,
-            order: Order::Unsaid,
-        }],
-        audiences: Vec::new(),
-        opened: Vec::new(),
-        inputs: Vec::new(),
-        datasets: Vec::new(),
-        keep: None,
-    }
+    crate::yao::making(parties, security, cells.div_ceil(CELLS_OF_ROW))
 }
 
 /// Whether a job computes something: the other one is [`stock_of`] two parties.
@@ -96,6 +68,7 @@ fn bits(first: u64, wires: u32, rows: u32, [macs, keys]: [Span; 2]) -> Option<Ta
         first,
         cells,
         into: into.collect(),
+        ones: None,
     })
 }
 
@@ -111,9 +84,10 @@ impl Authenticated {
         };
         Some(StockUse {
             makes,
+            kind: StockKind::Cells,
             peer: crate::yao::other(me),
             cells,
-            offset: OFFSET,
+            offset: Some(OFFSET),
         })
     }
 
@@ -154,6 +128,7 @@ impl Authenticated {
                 first: before + of_chunk.batch(number),
                 cells: shape.candidates.into(),
                 into: into.collect(),
+                ones: None,
             });
         }
         if shape.wires(Taken::Window(0)) > 0 && place == shape.place(Taken::Window(0)) {

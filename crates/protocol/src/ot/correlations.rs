@@ -14,7 +14,7 @@ pub(crate) type Items = (u32, Choices);
 
 /// The receiver's end.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Receiver {
+pub(crate) struct Receiver {
     extension: extension::Receiver,
     choices: Span,
     to: Span,
@@ -23,7 +23,7 @@ pub(super) struct Receiver {
 
 impl Receiver {
     /// Adds to a layout what they need. They go `to` a column for each item.
-    pub(super) fn new(
+    pub(crate) fn new(
         layout: &mut Layout,
         (peer, base): (Peer, &Base),
         items: Items,
@@ -51,7 +51,7 @@ impl Receiver {
     }
 
     /// The rounds: [`Challenge::rounds`] of them.
-    pub(super) fn rounds(&self, at: At) -> Vec<Round> {
+    pub(crate) fn rounds(&self, at: At) -> Vec<Round> {
         let mut rounds = self.extension.rounds(at, self.choices, self.to);
         let mut draw = Command::new(Op::Random, vec![], vec![self.choices]);
         draw.calls = vec![self.draws];
@@ -62,14 +62,14 @@ impl Receiver {
 
 /// The sender's end.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Sender {
+pub(crate) struct Sender {
     extension: extension::Sender,
     to: Span,
 }
 
 impl Sender {
     /// Adds to a layout what they need. They go `to` a column for each item.
-    pub(super) fn new(
+    pub(crate) fn new(
         layout: &mut Layout,
         (peer, base, offset): (Peer, &Base, KeyId),
         items: Items,
@@ -83,13 +83,13 @@ impl Sender {
     }
 
     /// The rounds.
-    pub(super) fn rounds(&self, at: At) -> Vec<Round> {
+    pub(crate) fn rounds(&self, at: At) -> Vec<Round> {
         self.extension.rounds(at, self.to)
     }
 }
 
 /// What they cost the sender and the receiver.
-pub(super) fn cost(base: &Base, (items, of): Items) -> [Cost; 2] {
+pub(crate) fn cost(base: &Base, (items, of): Items) -> [Cost; 2] {
     let Choices::Bytes(bytes) = of else {
         unreachable!("choices of correlations are bytes")
     };

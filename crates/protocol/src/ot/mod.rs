@@ -50,7 +50,7 @@
 
 pub mod base;
 pub mod cache;
-mod correlations;
+pub(crate) mod correlations;
 pub mod extension;
 mod fuzz;
 mod hash;

@@ -31,7 +31,7 @@ impl Pins {
     }
 
     /// The offset that random bits become.
-    pub(super) fn offset(self, drawn: &Secret) -> Secret {
+    pub fn offset(self, drawn: &Secret) -> Secret {
         let bits = Zeroizing::new(u128::from_le_bytes(*drawn.expose()));
         let bytes = Zeroizing::new((*bits & !self.mask | self.value).to_le_bytes());
         Secret::new(*bytes)

@@ -34,6 +34,26 @@ pub(super) fn job(job: &JobSpec, stock: Stock) -> Result<(), PlanError> {
     }
 }
 
+/// Whether the job's protocol has a stock, and takes something from it.
+pub(super) fn stock(job: &JobSpec, choice: Choice, stock: Stock) -> Result<(), PlanError> {
+    match choice {
+        _ if stock == Stock::Fresh => Ok(()),
+        Choice::Authenticated => Ok(()),
+        Choice::Garbled(_) if stock == Stock::Made || transfers(job) => Ok(()),
+        Choice::Garbled(_) => Err(PlanError::NothingTaken),
+        _ => Err(PlanError::NoStock(job.security)),
+    }
+}
+
+/// Whether labels of a value are transferred between two parties: those of all that the garbler does not supply.
+fn transfers(job: &JobSpec) -> bool {
+    let supplied = |block: &Block| {
+        let mut ports = job.circuit.inputs.iter().zip(&block.holders);
+        ports.any(|(port, holder)| port.width > 0 && crate::yao::is_transferred(*holder))
+    };
+    job.blocks.iter().any(supplied)
+}
+
 /// There are rows, and as many holders, audiences and descriptions as ports.
 fn lists(job: &JobSpec) -> Result<(), PlanError> {
     let circuit = &job.circuit;

@@ -166,6 +166,13 @@ pub(super) fn of(plan: &Plan) -> PlanHash {
         e.int(together);
     }
     let choice = Choice::of_job(&plan.job);
+    if let Some(Choice::Garbled(_)) = choice {
+        match plan.stock {
+            Stock::Fresh => {}
+            Stock::Used => e.text("transfers from a stock"),
+            Stock::Made => e.text("transfers for a stock"),
+        }
+    }
     if let Some(Choice::Cut) = choice {
         e.text("cut-and-choose");
         e.list(&crate::cut::sizes(plan), |e, size| e.int(*size));

@@ -40,10 +40,10 @@ impl Plan {
         Self::stocked(job, options, Stock::Fresh)
     }
 
-    /// Plans `job`, whose products come from a stock, or are made for one.
+    /// Plans `job`, whose products or transfers come from a stock, or are made for one.
     ///
     /// # Errors
-    /// [`PlanError`] as of [`Plan::new`]; [`PlanError::NoStock`] if the job's protocol has none.
+    /// [`PlanError`] as of [`Plan::new`]; [`PlanError::NoStock`] if the job's protocol has none, [`PlanError::NothingTaken`] if it would take nothing from it.
     pub fn stocked(job: Arc<JobSpec>, options: Options, stock: Stock) -> Result<Plan, PlanError> {
         check::job(&job, stock)?;
         let orders = order::of(&job)?;
@@ -62,9 +62,7 @@ impl Plan {
             _ => &job.circuit,
         };
         let authenticates = matches!(choice, Choice::Authenticated);
-        if stock != Stock::Fresh && !authenticates {
-            return Err(PlanError::NoStock(job.security));
-        }
+        check::stock(&job, choice, stock)?;
         let rows = {
             let longest = job.blocks.iter().map(|block| block.rows).max();
             let most = options.chunk_rows.unwrap_or(crate::ag::ROWS);
@@ -134,13 +132,12 @@ impl Plan {
             if let Choice::Cut = choice {
                 return 1;
             }
-            if let Choice::Authenticated = choice {
+            if stock == Stock::Made {
                 // A batch of stock is a row.
-                return if stock == Stock::Made {
-                    1
-                } else {
-                    crate::ag::ROWS
-                };
+                return 1;
+            }
+            if let Choice::Authenticated = choice {
+                return crate::ag::ROWS;
             }
             if let Choice::Garbled(garbling) = choice {
                 let gates = schedule.layers.iter().map(|l| l.program.products().0);

@@ -52,16 +52,16 @@ impl Default for Options {
     }
 }
 
-/// What a run between two parties of whom one may be malicious does about products: they are made for it, taken from a stock, or made for one. Under the plan
-/// hash: both parties choose alike.
+/// What a run between two parties does about authenticated products, or about transfers of inputs where neither party is malicious: they are made for it, taken from a stock, or
+/// made for one. Under the plan hash: both parties choose alike.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Stock {
-    /// Products are made on the way.
+    /// They are made on the way.
     #[default]
     Fresh,
     /// They come from a stock that both parties have made before.
     Used,
-    /// The run makes nothing else: the job is [`stock_of`](crate::ag::stock_of).
+    /// The run makes nothing else: the job is [`stock_of`](crate::ag::stock_of), or [`transfers_of`](crate::yao::transfers_of).
     Made,
 }
 
@@ -116,9 +116,14 @@ pub enum PlanError {
     Fit(Security, &'static str),
     /// Stock of a protocol that has none.
     #[error(
-        "{0} takes nothing from a stock: only two parties with `adversary = \"malicious\"` have one; leave the stock out"
+        "{0} takes nothing from a stock: only two parties have one, with `adversary = \"malicious\"` or `\"semi-honest\"`; leave the stock out"
     )]
     NoStock(Security),
+    /// Stock of transfers for a job that has none.
+    #[error(
+        "all values of the job are those of the garbler, the first party: a run takes no transfers from a stock; leave the stock out"
+    )]
+    NothingTaken,
     /// Silent transfers of a protocol that takes none.
     #[error(
         "{0}: only authenticated garbling takes silent transfers, and no intersection: leave `ot` out"

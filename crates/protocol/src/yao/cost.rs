@@ -9,7 +9,7 @@ use super::inputs::Inputs;
 use super::layers::{Group, Messages};
 use super::{EVALUATOR, GARBLER, opening, transfers};
 use crate::choose::garbling;
-use crate::plan::Plan;
+use crate::plan::{Plan, Stock};
 use crate::round::{Cost, Task};
 
 /// Bytes of a digest.
@@ -69,6 +69,13 @@ fn list(me: Peer) -> Cost {
 fn of_inputs(inputs: &Inputs<'_>, me: Peer, rows: u64) -> Cost {
     let transferred = inputs.transferred();
     let bits = Ring::Bits.bytes(rows);
+    if let (Peer::Party(party), Stock::Used) = (me, inputs.stock()) {
+        // The garbler waits for corrections, and the evaluator for masked labels.
+        return Cost {
+            rounds: u64::from(transferred > 0),
+            ..transfers::sent_of_stock(party == GARBLER, transferred, rows)
+        };
+    }
     match me {
         // The garbler waits for what the evaluator sends, and the evaluator for the garbler that waits: a round trip, with the tables.
         Peer::Party(EVALUATOR) => Cost {

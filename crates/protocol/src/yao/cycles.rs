@@ -38,6 +38,8 @@ pub(super) struct Taken {
     pub(super) labels: u64,
     /// Of leaves.
     pub(super) leaves: u64,
+    /// Of keys of transfers from a stock: one for each item, in all rows.
+    pub(super) transfers: u64,
     /// Of an owner's share.
     pub(super) shares: u64,
 }
@@ -101,6 +103,7 @@ impl Cycles {
             *first += match *tag {
                 DomainTag::ACTIVE => cycle / window * taken.labels,
                 DomainTag::OT_LEAF => cycle / window * taken.leaves,
+                DomainTag::OT_KEYS => cycle / window * taken.transfers,
                 _ => cycle / window * taken.shares,
             };
         }

@@ -12,10 +12,11 @@ use veil_prss::DomainTag;
 use veil_session::{PartyId, Peer};
 
 use super::cycles::Taken;
+use super::layers::Messages;
 use super::regions::{self, BITS, LABELS};
 use super::transfers::Ends;
-use super::{COMMON, EVALUATOR, GARBLER, OFFSET, combine, other, place, seed_key, transfer};
-use crate::plan::{Plan, PortPlan};
+use super::{COMMON, EVALUATOR, GARBLER, OFFSET, combine, other, place, seed_key, stock, transfer};
+use crate::plan::{Plan, PortPlan, Stock};
 use crate::round::{Check, Round};
 
 /// A port on its way in.
@@ -92,6 +93,7 @@ impl<'a> Inputs<'a> {
         Taken {
             labels: u64::from(self.wires()) * u64::from(rows),
             leaves: ot::blocks(self.transferred(), rows),
+            transfers: u64::from(self.transferred()),
             shares: u64::from(wires) * self.stride(),
         }
     }
@@ -108,12 +110,17 @@ impl<'a> Inputs<'a> {
         ports.map(|port| port.port.width).sum()
     }
 
+    /// Where their transfers come from.
+    pub(super) fn stock(&self) -> Stock {
+        self.plan.stock
+    }
+
     /// The ports with their holders, for their cost.
     pub(super) fn holders(&self) -> impl Iterator<Item = (u32, Holder)> {
         self.ports.iter().map(|port| (port.port.width, port.holder))
     }
 
-    /// At most one round: the evaluator only sends, and the garbler only receives.
+    /// At most one round, in which the evaluator only sends and the garbler only receives; with transfers of a stock one more, the other way around.
     pub(super) fn rounds(&self, ends: &Ends) -> Vec<Round> {
         let place = match self.per {
             Per::Row => place::INPUTS,
@@ -122,19 +129,37 @@ impl<'a> Inputs<'a> {
         };
         let transferred = self.transferred();
         let wires = [BITS, LABELS].map(|region| regions::span(region, 0, transferred));
-        let mut round = ends.round((place, self.before.leaves), wires);
-        match self.me {
+        let mut rounds = match ends.stocked().filter(|_| transferred > 0) {
+            Some(end) => end.rounds(self.of_stock(place), wires),
+            None => vec![ends.round((place, self.before.leaves), wires)],
+        };
+        match (self.me, &mut rounds[..]) {
             _ if self.ports.is_empty() => return vec![],
-            Peer::Party(GARBLER) => self.garbler(&mut round),
-            Peer::Party(_) => self.evaluator(&mut round),
-            Peer::Owner(owner) => self.owner(&mut round, owner),
-            Peer::Recipient(_) => return vec![],
+            (Peer::Party(GARBLER), [first, ..]) => self.garbler(first),
+            (Peer::Party(_), rounds) => self.evaluator(rounds),
+            (Peer::Owner(owner), [first, ..]) => self.owner(first, owner),
+            (Peer::Owner(_) | Peer::Recipient(_), _) => return vec![],
         }
         let empty = Round {
             place,
             ..Round::default()
         };
-        if round == empty { vec![] } else { vec![round] }
+        rounds.retain(|round| *round != empty);
+        rounds
+    }
+
+    /// Where transfers of a stock become those of these inputs: the second rounds are behind all others.
+    fn of_stock(&self, place: u32) -> stock::At {
+        let number = match self.per {
+            Per::Row => 0,
+            Per::Cycle => 1,
+            Per::Job => 2,
+        };
+        stock::At {
+            place,
+            masked: Messages::of(self.plan).places() + number,
+            first: self.before.transfers,
+        }
     }
 
     fn garbler(&self, round: &mut Round) {
@@ -167,7 +192,7 @@ impl<'a> Inputs<'a> {
         }
     }
 
-    fn evaluator(&self, round: &mut Round) {
+    fn evaluator(&self, rounds: &mut [Round]) {
         let mut before = Vec::new();
         for port in &self.ports {
             let (input, bits) = (regions::input(port.port), port.bits());
@@ -183,11 +208,13 @@ impl<'a> Inputs<'a> {
             before.push(combine(vec![input], bits));
         }
         self.draw_labels(&mut before);
-        round.local.splice(0..0, before);
-        for port in &self.ports {
-            round
-                .finish
-                .push(combine(vec![port.labels()], regions::labels(port.port)));
+        if let Some(first) = rounds.first_mut() {
+            first.local.splice(0..0, before);
+        }
+        let ports = self.ports.iter();
+        let labels = ports.map(|port| combine(vec![port.labels()], regions::labels(port.port)));
+        if let Some(last) = rounds.last_mut() {
+            last.finish.extend(labels);
         }
     }
 

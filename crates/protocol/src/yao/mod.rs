@@ -18,13 +18,19 @@ mod cost;
 mod cycles;
 mod inputs;
 mod layers;
+mod making;
 mod opening;
 mod regions;
+mod stock;
 mod transfers;
 
 pub(crate) use cost::table;
 pub(crate) use inputs::list;
 pub(crate) use layers::{Group, cycles_together, grouped};
+pub use making::{CHECKED, TRANSFERS_OF_ROW, transfers_of};
+pub(crate) use making::{Making, making};
+pub(crate) use regions::is_transferred;
+pub use stock::masks_offset;
 pub(crate) use transfers::Ends;
 
 use std::borrow::Cow;
@@ -37,8 +43,10 @@ use veil_prss::DomainTag;
 use veil_session::{Frame, PartyId, Peer};
 
 use crate::ot::Pins;
-use crate::plan::{Plan, WorkspaceOf};
-use crate::round::{Cost, Flow, Protocol, Round, Seed, Spans, Task, Transfer, Transfers};
+use crate::plan::{Plan, Stock, WorkspaceOf};
+use crate::round::{
+    Cost, Flow, Protocol, Round, Seed, Spans, StockUse, Take, Task, Transfer, Transfers,
+};
 
 /// Who garbles.
 pub const GARBLER: PartyId = PartyId::TWO[0];
@@ -83,6 +91,9 @@ pub struct Yao {
     /// The layers of a sequential circuit, in the place of `layers`.
     cycles: Option<Arc<cycles::Cycles>>,
     open: Arc<[Arc<Round>]>,
+    /// Transfers that it takes from a stock, and the ends of them in the workspace of a chunk and in that of the set-up, at a party.
+    counts: stock::Counts,
+    stocked: Option<[stock::End; 2]>,
 }
 
 impl Yao {
@@ -99,7 +110,10 @@ impl Yao {
         let workspace = |of, inputs: &[inputs::Inputs<'_>]| {
             let mut layout = regions::layout(&plan, &messages, me, of, inputs);
             let wires = inputs.iter().map(inputs::Inputs::transferred).collect();
-            let ends = transfers::Ends::new(&mut layout, me, &wires);
+            let ends = match plan.stock {
+                Stock::Used => transfers::Ends::of_stock(&mut layout, me, &wires),
+                Stock::Fresh | Stock::Made => transfers::Ends::new(&mut layout, me, &wires),
+            };
             (layout, ends)
         };
         let (rows, row_ends) = workspace(WorkspaceOf::Rows, &in_chunks);
@@ -120,6 +134,11 @@ impl Yao {
                 None => list(layers::of_rows(&plan, &messages, me)),
             },
             open: list(opening::open(&plan, me)),
+            counts: stock::Counts::of(&plan, me),
+            stocked: row_ends
+                .stocked()
+                .zip(job_ends.stocked())
+                .map(<[_; 2]>::from),
             messages,
             plan,
             me,
@@ -198,7 +217,29 @@ impl Protocol for Yao {
     }
 
     fn places(&self) -> u32 {
-        self.messages.places()
+        let of_stock = match self.plan.stock {
+            Stock::Used => stock::PLACES,
+            Stock::Fresh | Stock::Made => 0,
+        };
+        self.messages.places() + of_stock
+    }
+
+    fn stock(&self) -> Option<StockUse> {
+        self.stock_use()
+    }
+
+    fn takes(&self, place: u32, cycle: u64, frame: Frame) -> Option<Take> {
+        self.transfers_of(place, cycle, frame)
+    }
+
+    fn feeds_inputs(&self, place: u32) -> bool {
+        place == place::CYCLE_INPUTS
+    }
+
+    fn own_offset(&self) -> Option<KeyId> {
+        // Without a set-up of transfers, which makes one.
+        let garbles = self.me == Peer::Party(GARBLER);
+        (garbles && self.plan.stock == Stock::Used).then_some(OFFSET)
     }
 
     fn peers(&self) -> Vec<Peer> {
@@ -210,7 +251,7 @@ impl Protocol for Yao {
     }
 
     fn transfers(&self) -> Option<Transfers> {
-        transfers(self.me)
+        transfers(self.me).filter(|_| self.plan.stock != Stock::Used)
     }
 
     fn dealt(&self, by: Peer) -> Vec<Seed> {

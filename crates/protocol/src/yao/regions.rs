@@ -205,7 +205,7 @@ pub(super) fn spans(plan: &Plan, me: Peer) -> Spans {
 }
 
 /// Whether the labels of what `holder` supplies are transferred: whatever of it the evaluator knows is bits that the garbler does not.
-pub(super) fn is_transferred(holder: Holder) -> bool {
+pub(crate) fn is_transferred(holder: Holder) -> bool {
     match holder {
         Holder::Party(party) => party == EVALUATOR,
         Holder::Owner(_) => true,

@@ -7,7 +7,7 @@ use veil_device::{Layout, Span, Trees};
 use veil_math::Ring;
 use veil_session::Peer;
 
-use super::{EVALUATOR, GARBLER, LEAVES, OFFSET};
+use super::{EVALUATOR, GARBLER, LEAVES, OFFSET, stock};
 use crate::ot::extension::{At, Challenge, Receiver, Sender};
 use crate::round::{Cost, Round};
 
@@ -30,6 +30,8 @@ pub(crate) enum Ends {
     Chooses(BTreeMap<u32, Receiver>),
     /// The garbler's.
     Offers(BTreeMap<u32, Sender>),
+    /// Of either, from a stock.
+    Stocked(stock::End),
     /// Neither of the two.
     None,
 }
@@ -67,6 +69,23 @@ impl Ends {
         }
     }
 
+    /// The same, where they come from a stock.
+    pub(super) fn of_stock(layout: &mut Layout, me: Peer, wires: &BTreeSet<u32>) -> Self {
+        let most = wires.last().copied().unwrap_or_default();
+        match me.party() {
+            Some(party) => Ends::Stocked(stock::End::new(layout, party == GARBLER, most)),
+            None => Ends::None,
+        }
+    }
+
+    /// The end of transfers from a stock.
+    pub(super) const fn stocked(&self) -> Option<stock::End> {
+        match self {
+            Ends::Stocked(end) => Some(*end),
+            Ends::Chooses(_) | Ends::Offers(_) | Ends::None => None,
+        }
+    }
+
     /// The round, of place and first counter of the leaves, of transfers of these bits, which become these labels; an empty one if there are
     /// none.
     pub(crate) fn round(&self, (place, first): (u32, u64), [bits, labels]: [Span; 2]) -> Round {
@@ -79,13 +98,27 @@ impl Ends {
         let rounds = match self {
             Ends::Chooses(ends) => ends.get(&wires).map(|end| end.rounds(at, bits, labels)),
             Ends::Offers(ends) => ends.get(&wires).map(|end| end.rounds(at, labels)),
-            Ends::None => None,
+            Ends::Stocked(_) | Ends::None => None,
         };
         let round = rounds.and_then(|rounds| rounds.into_iter().next());
         round.unwrap_or(Round {
             place,
             ..Round::default()
         })
+    }
+}
+
+/// What a party sends for the labels of so many wires that come from a stock: the evaluator a bit, the garbler a masked label.
+pub(super) fn sent_of_stock(garbles: bool, wires: u32, rows: u64) -> Cost {
+    let each = if garbles {
+        16 * rows
+    } else {
+        Ring::Bits.bytes(rows)
+    };
+    Cost {
+        rounds: 0,
+        messages: u64::from(wires > 0),
+        bytes: u64::from(wires) * each,
     }
 }
 

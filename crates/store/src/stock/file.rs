@@ -1,8 +1,8 @@
-//! The file of a generation: a header, and pages of cells.
+//! The file of a generation: a header, and pages of items, which are cells or random transfers.
 //!
 //! ```text
-//! 0      magic │ salt │ generation │ identities │ role, s │ cells │ time │ sealed offset │ zeros
-//! 4096   page 0 │ tag │ page 1 │ tag │ …              512 cells a page, field by field; AES-256-GCM
+//! 0      magic │ salt │ generation │ identities │ role, s, kind │ items │ time │ sealed offset │ zeros
+//! 4096   page 0 │ tag │ page 1 │ tag │ …              512 cells or 4096 transfers a page, field by field; AES-256-GCM
 //! ```
 //!
 //! The key is of this file alone: its salt is random. A page is bound to its number and to the whole header, so that a page of another generation, peer
@@ -14,18 +14,20 @@ use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{FlockOperation, flock};
-use veil_job::{Cells, DataError, FIELDS, StockError};
+use veil_job::{Cells, DataError, StockError, StockKind};
 use veil_session::Secret;
 use zeroize::Zeroizing;
 
 use super::marks::{BYTES, Marks};
 use crate::key::{CellIndex, DatasetKeys, StoreKey, TAG, digest};
 
-/// Cells of a page: 64 KiB.
-pub const PAGE: u64 = 512;
+/// Items of a page.
+pub const fn page_of(kind: StockKind) -> u64 {
+    (TEXT / (16 * kind.fields())) as u64
+}
 
 /// Bytes of a page without its tag.
-const TEXT: usize = PAGE as usize * 16 * FIELDS;
+const TEXT: usize = 64 << 10;
 
 /// Bytes of the header.
 const HEADER: usize = 4096;
@@ -49,6 +51,29 @@ pub struct Between {
     pub garbles: bool,
     /// The statistical parameter s of its making.
     pub statistical: u8,
+    /// What it is of.
+    pub kind: StockKind,
+}
+
+impl Between {
+    /// Items of a page.
+    pub(super) const fn page(&self) -> u64 {
+        page_of(self.kind)
+    }
+}
+
+/// A kind as a header says it.
+fn kind_of(byte: u8) -> Option<StockKind> {
+    let said = |kind: &StockKind| byte_of(*kind) == byte;
+    StockKind::ALL.into_iter().find(said)
+}
+
+/// Files of before there was another kind have a zero there.
+const fn byte_of(kind: StockKind) -> u8 {
+    match kind {
+        StockKind::Cells => 0,
+        StockKind::Transfers => 1,
+    }
 }
 
 /// A generation that is complete, or is being written.
@@ -65,18 +90,18 @@ pub(super) struct PageFile {
     offset: [u8; 16 + TAG],
 }
 
-/// Bytes that so many cells take on the disk.
-pub(super) const fn bytes_of(cells: u64) -> u64 {
-    HEADER as u64 + cells.div_ceil(PAGE) * (TEXT + TAG) as u64
+/// Bytes that so many items take on the disk.
+pub(super) const fn bytes_of(kind: StockKind, cells: u64) -> u64 {
+    HEADER as u64 + cells.div_ceil(page_of(kind)) * (TEXT + TAG) as u64
 }
 
-fn place(page: u64) -> CellIndex {
+fn place(kind: StockKind, page: u64) -> CellIndex {
     CellIndex {
         chunk: page,
         column: 0,
         block: 0,
-        first: page * PAGE,
-        rows: PAGE as u32,
+        first: page * page_of(kind),
+        rows: page_of(kind) as u32,
     }
 }
 
@@ -104,7 +129,8 @@ impl PageFile {
         for part in [&MAGIC[..], &salt, &generation, &between.me, &between.peer] {
             header.extend_from_slice(part);
         }
-        header.extend_from_slice(&[u8::from(between.garbles), between.statistical]);
+        let of_kind = byte_of(between.kind);
+        header.extend_from_slice(&[u8::from(between.garbles), between.statistical, of_kind]);
         header.resize(32 * 5 + 8, 0);
         header.extend_from_slice(&cells.to_le_bytes());
         header.extend_from_slice(&created.to_le_bytes());
@@ -138,7 +164,7 @@ impl PageFile {
     pub(super) fn open(path: &Path, key: &StoreKey) -> Result<Self, StockError> {
         let whole = Self::open_part(path, key)?;
         let length = whole.file.metadata().map_err(DataError::io("read", path))?;
-        if length.len() != bytes_of(whole.cells) {
+        if length.len() != whole.bytes() {
             return Err(whole.damaged("it has another length than its header says"));
         }
         Ok(whole)
@@ -169,9 +195,11 @@ impl PageFile {
         let sealed = &header[CLEAR..CLEAR + 16 + TAG];
         let mut offset = Zeroizing::new([0; 16]);
         let opens = keys.open(&digest(&header[..CLEAR]), OFFSET, sealed, &mut *offset);
-        if !opens || role > 1 || header[CLEAR + 16 + TAG..].iter().any(|byte| *byte != 0) {
+        let rest = &header[CLEAR + 16 + TAG..];
+        let kind = kind_of(header[162]).filter(|_| opens && role <= 1);
+        let Some(kind) = kind.filter(|_| rest.iter().all(|byte| *byte == 0)) else {
             return Err(damaged("its header is not what this party has written"));
-        }
+        };
         let cells = number(8);
         Ok(PageFile {
             path: path.to_owned(),
@@ -183,12 +211,18 @@ impl PageFile {
                 peer: block(4),
                 garbles: role == 1,
                 statistical,
+                kind,
             },
             generation: block(2),
             cells,
             created: number(16),
             offset: sealed.try_into().expect("an offset and its tag"),
         })
+    }
+
+    /// Bytes on the disk when it is complete.
+    fn bytes(&self) -> u64 {
+        bytes_of(self.between.kind, self.cells)
     }
 
     /// The offset of this party.
@@ -217,7 +251,8 @@ impl PageFile {
             return Err(DataError::own("a page of stock has another length").into());
         }
         buffer.resize(TEXT + TAG, 0);
-        self.keys.seal(&self.header, place(page), &mut buffer);
+        self.keys
+            .seal(&self.header, place(self.between.kind, page), &mut buffer);
         let at = HEADER as u64 + page * (TEXT + TAG) as u64;
         self.file
             .write_all_at(&buffer, at)
@@ -231,10 +266,12 @@ impl PageFile {
         let at = HEADER as u64 + page * (TEXT + TAG) as u64;
         read(&self.file, &mut sealed, at, &self.path, "it is cut")?;
         let mut text = Zeroizing::new(vec![0; TEXT]);
-        if !self
-            .keys
-            .open(&self.header, place(page), &sealed, &mut text)
-        {
+        if !self.keys.open(
+            &self.header,
+            place(self.between.kind, page),
+            &sealed,
+            &mut text,
+        ) {
             return Err(self.damaged("a page is not what this party has written"));
         }
         Ok(text)
@@ -279,7 +316,7 @@ impl PageFile {
 
     /// All of it is on the disk, and as long as its header says: pages of cells that were not made are holes.
     pub(super) fn sync(&self) -> Result<(), StockError> {
-        let length = self.file.set_len(bytes_of(self.cells));
+        let length = self.file.set_len(self.bytes());
         let synced = length.and_then(|()| self.file.sync_all());
         Ok(synced.map_err(DataError::io("write", &self.path))?)
     }

@@ -36,6 +36,17 @@ pub enum ListedState {
         /// Bytes on the disk.
         bytes: u64,
     },
+    /// Its making goes on, or is over without an agreement on how much of it is kept: the next refill of both parties settles that.
+    Unfinished {
+        /// Between whom.
+        between: Between,
+        /// Cells that were to be made.
+        cells: u64,
+        /// Bytes on the disk.
+        bytes: u64,
+        /// Whether a run makes it now.
+        goes_on: bool,
+    },
     /// It is burnt: why, and when, in seconds since 1970.
     Burnt {
         /// `check`, `forked`, `orphan`, `replaced` or `asked`.
@@ -66,11 +77,16 @@ pub fn stocks(folder: &Path, key: &StoreKey) -> Result<Vec<Listed>, StockError> 
                 cells: [marks.made, marks.used],
                 sessions: marks.sessions,
                 created: file.created,
-                bytes: bytes_of(marks.made),
+                bytes: bytes_of(file.between.kind, marks.made),
             },
             Err(error) => ListedState::Damaged(error.to_string()),
         };
         let generation = name(&path);
+        all.push(Listed { generation, state });
+    }
+    for path in with_extension(folder, "making")? {
+        let generation = name(&path);
+        let state = unfinished(&path, key);
         all.push(Listed { generation, state });
     }
     for path in with_extension(folder, "burnt")? {
@@ -86,7 +102,46 @@ pub fn stocks(folder: &Path, key: &StoreKey) -> Result<Vec<Listed>, StockError> 
     Ok(all)
 }
 
-/// Removes a generation of this name, or what says that it is burnt. Whether there was one.
+/// What is known of a making.
+fn unfinished(path: &Path, key: &StoreKey) -> ListedState {
+    match PageFile::open_part(path, key) {
+        Ok(file) => ListedState::Unfinished {
+            between: file.between,
+            cells: file.cells,
+            bytes: fs::metadata(path).map_or(0, |of| of.len()),
+            goes_on: !file.is_alone(),
+        },
+        Err(error) => ListedState::Damaged(error.to_string()),
+    }
+}
+
+/// Removes what is left of makings that no run holds, and that are not wanted any more. How many.
+///
+/// # Errors
+/// [`StockError::Data`] if the folder cannot be read.
+pub fn discard_unfinished(
+    folder: &Path,
+    key: &StoreKey,
+    wanted: &dyn Fn(&Between) -> bool,
+) -> Result<usize, StockError> {
+    let mut removed = 0;
+    for path in with_extension(folder, "making")? {
+        let file = PageFile::open_part(&path, key).ok();
+        if let Some(file) = file.filter(|file| !wanted(&file.between) && file.is_alone()) {
+            discard(&path, &file);
+            removed += 1;
+        }
+    }
+    Ok(removed)
+}
+
+/// Nothing of a making is kept.
+fn discard(path: &Path, file: &PageFile) {
+    let _ = file.erase_header();
+    let _ = fs::remove_file(path);
+}
+
+/// Removes a generation of this name, what is left of its making, or what says that it is burnt. Whether there was one.
 ///
 /// # Errors
 /// [`StockError::Data`] if the folder cannot be read.
@@ -96,6 +151,17 @@ pub fn remove_stock(folder: &Path, key: &StoreKey, generation: &str) -> Result<b
         Ok(all.find(|path| path.file_stem().is_some_and(|stem| stem == generation)))
     };
     let (whole, burnt) = (named("stock")?, named("burnt")?);
+    let part = named("making")?;
+    if let Some(path) = &part {
+        let file = PageFile::open_part(path, key).ok();
+        match file {
+            Some(file) if !file.is_alone() => return Err(StockError::Busy),
+            Some(file) => discard(path, &file),
+            None => {
+                let _ = fs::remove_file(path);
+            }
+        }
+    }
     if let Some(path) = &whole {
         let file = PageFile::open(path, key).ok();
         burn(path, file.as_ref(), "asked", &[0; 32]);
@@ -103,5 +169,5 @@ pub fn remove_stock(folder: &Path, key: &StoreKey, generation: &str) -> Result<b
     for path in burnt.iter().chain(&whole) {
         let _ = fs::remove_file(path.with_extension("burnt"));
     }
-    Ok(whole.is_some() || burnt.is_some())
+    Ok(whole.is_some() || burnt.is_some() || part.is_some())
 }

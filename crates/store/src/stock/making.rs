@@ -12,7 +12,7 @@ use veil_session::{Secret, SessionId};
 
 use super::file::{PageFile, bytes_of, sync_parent};
 use super::marks::{self, Marks};
-use super::{PAGE, Stocks, burn, seconds, short, with_extension};
+use super::{Held, Stocks, burn, seconds, short, with_extension};
 
 /// Failed checks against a peer within a day after which nothing is made with it.
 pub(super) const FAILURES: usize = 3;
@@ -54,7 +54,12 @@ impl NewStock {
             return 0;
         }
         let pages = self.pages().iter().take_while(|put| **put).count() as u64;
-        (pages * PAGE).min(self.cells)
+        (pages * self.page()).min(self.cells)
+    }
+
+    /// Cells of a page.
+    const fn page(&self) -> u64 {
+        self.stocks.between.page()
     }
 
     /// Makes a generation of the first `cells` cells of a run that has ended early: as many as have passed at both parties, which agree on the number.
@@ -62,7 +67,7 @@ impl NewStock {
     /// # Errors
     /// [`StockError`] if fewer have passed here, the number is not one of whole pages, or the disk does not take what is left.
     pub fn keep(&self, cells: u64) -> Result<(), StockError> {
-        if cells == 0 || cells > self.passed() || !cells.is_multiple_of(PAGE) {
+        if cells == 0 || cells > self.passed() || !cells.is_multiple_of(self.page()) {
             return Err(DataError::own(NOT_PASSED).into());
         }
         self.complete(cells)
@@ -96,11 +101,17 @@ impl StockSink for NewStock {
     fn begin(&self, session: &SessionId, offset: &Secret) -> Result<(), StockError> {
         self.stocks.may_make()?;
         let held = self.stocks.held()?;
-        let there: u64 = held.iter().map(|held| bytes_of(held.marks.made)).sum();
-        let bytes = bytes_of(self.cells);
+        let there: u64 = held.iter().map(Held::bytes).sum();
+        let there = there.saturating_add(self.stocks.beside()?);
+        let (kind, cells) = (self.stocks.between.kind, self.cells);
+        let bytes = bytes_of(kind, cells);
         if let Some(most) = self.most.filter(|most| there.saturating_add(bytes) > *most) {
-            let cells = self.cells;
-            return Err(StockError::Budget { cells, bytes, most });
+            return Err(StockError::Budget {
+                kind,
+                cells,
+                bytes,
+                most,
+            });
         }
         self.stocks.sweep()?;
         if held.len() >= marks::NAMED {
@@ -124,7 +135,7 @@ impl StockSink for NewStock {
         let of = (generation, self.cells, seconds());
         let file = PageFile::create((&path, &self.stocks.key), self.stocks.between, of, offset)?;
         self.pages().resize(
-            usize::try_from(self.cells.div_ceil(PAGE)).unwrap_or_default(),
+            usize::try_from(self.cells.div_ceil(self.page())).unwrap_or_default(),
             false,
         );
         let made = self.made.set((path, file));
@@ -134,15 +145,17 @@ impl StockSink for NewStock {
 
     fn put(&self, first: u64, cells: &Cells<'_>) -> Result<(), StockError> {
         let (_, file) = self.made()?;
-        let page = PAGE as usize * 16;
-        let count = cells[0].len() / page;
-        let whole = first.is_multiple_of(PAGE) && cells.iter().all(|of| of.len() == count * page);
-        if !whole {
+        let page = self.page() as usize * 16;
+        let count = cells.first().map_or(0, |of| of.len()) / page;
+        let whole = cells.iter().all(|of| of.len() == count * page);
+        let all = cells.len() == self.stocks.between.kind.fields();
+        if !all || !whole || !first.is_multiple_of(self.page()) {
             return Err(DataError::own("stock is put by whole pages").into());
         }
         for k in 0..count {
-            let number = first / PAGE + k as u64;
-            let fields: Cells<'_> = std::array::from_fn(|f| &cells[f][k * page..(k + 1) * page]);
+            let number = first / self.page() + k as u64;
+            let of_page = cells.iter().map(|of| &of[k * page..(k + 1) * page]);
+            let fields: Vec<&[u8]> = of_page.collect();
             match self.pages().get_mut(number as usize) {
                 Some(put) if !*put => *put = true,
                 _ => return Err(DataError::own("a page of stock is put once").into()),
@@ -172,10 +185,13 @@ impl StockSink for NewStock {
 }
 
 impl Stocks {
-    /// Whether a making is one with another peer, whose end is no matter of this one.
+    /// Whether a making is one with another peer, or of another kind, whose end is no matter of this one.
     fn is_of_another(&self, path: &Path) -> bool {
         let file = PageFile::open_part(path, &self.key);
-        file.is_ok_and(|file| file.between.peer != self.between.peer)
+        file.is_ok_and(|file| {
+            let (of, own) = (file.between, self.between);
+            of.peer != own.peer || of.kind != own.kind
+        })
     }
 
     /// Makings with this peer that are over without an agreement, as of a process that was killed: the name of each, and how many of its cells have passed
@@ -198,8 +214,9 @@ impl Stocks {
             return None;
         }
         // A process that was killed may have written a part of a page, and a machine that has lost power no page at all.
-        let pages = (0..file.cells.div_ceil(PAGE)).take_while(|page| file.page(*page).is_ok());
-        let passed = (pages.count() as u64 * PAGE).min(file.cells);
+        let of_page = self.between.page();
+        let pages = (0..file.cells.div_ceil(of_page)).take_while(|page| file.page(*page).is_ok());
+        let passed = (pages.count() as u64 * of_page).min(file.cells);
         (passed > 0).then_some((file, passed))
     }
 
@@ -216,7 +233,7 @@ impl Stocks {
         let found = path.and_then(|path| Some((path, self.unfinished_at(path)?)));
         match found {
             Some((path, (file, passed)))
-                if (1..=passed).contains(&cells) && cells.is_multiple_of(PAGE) =>
+                if (1..=passed).contains(&cells) && cells.is_multiple_of(self.between.page()) =>
             {
                 complete(path, &file, cells)
             }

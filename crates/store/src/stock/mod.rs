@@ -1,4 +1,4 @@
-//! Stock of a party: generations of cells that it has made with another one, encrypted, each cell used once.
+//! Stock of a party: generations of cells or of random transfers that it has made with another one, encrypted, each item used once. Items of both kinds are *cells* here.
 //!
 //! ```text
 //! run ─ put ─► NewStock ─ finish ─► <generation>.stock   header │ pages of cells
@@ -31,10 +31,10 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use rustix::fs::{FlockOperation, flock};
-use veil_job::{DataError, FIELDS, StockError};
+use veil_job::{DataError, StockError, StockKind};
 
-pub use file::{Between, PAGE};
-pub use list::{Listed, ListedState, remove_stock, stocks};
+pub use file::{Between, page_of};
+pub use list::{Listed, ListedState, discard_unfinished, remove_stock, stocks};
 pub use making::NewStock;
 pub use marks::{Choice, Marks, choose, heard, word};
 pub use taking::Taking;
@@ -66,6 +66,11 @@ impl Stocks {
             key: key.clone(),
             between,
         })
+    }
+
+    /// What it is of.
+    pub const fn kind(&self) -> StockKind {
+        self.between.kind
     }
 
     /// For a run that takes from it.
@@ -137,16 +142,39 @@ impl Stocks {
     /// # Errors
     /// [`StockError`] as of [`Stocks::left`].
     pub fn room(&self, most: u64, named: Option<&[String]>) -> Result<u64, StockError> {
+        let kind = self.between.kind;
         let held = self.held()?;
         let counts =
             |held: &&Held| named.is_none_or(|named| named.contains(&short(&held.marks.generation)));
-        let there: u64 = held
-            .iter()
-            .filter(counts)
-            .map(|held| file::bytes_of(held.marks.made))
-            .sum();
-        let free = most.saturating_sub(there).saturating_sub(file::bytes_of(0));
-        Ok(free / (file::bytes_of(PAGE) - file::bytes_of(0)) * PAGE)
+        let there: u64 = held.iter().filter(counts).map(Held::bytes).sum();
+        let there = there.saturating_add(self.beside()?);
+        let (page, empty) = (file::page_of(kind), file::bytes_of(kind, 0));
+        let free = most.saturating_sub(there).saturating_sub(empty);
+        Ok(free / (file::bytes_of(kind, page) - empty) * page)
+    }
+
+    /// Bytes on the disk of what this peer has of other kinds.
+    fn beside(&self) -> Result<u64, StockError> {
+        let kinds = StockKind::ALL.into_iter();
+        let others = kinds.filter(|kind| *kind != self.between.kind);
+        let bytes = others.map(|kind| {
+            let between = Between {
+                kind,
+                ..self.between
+            };
+            // Of whatever parameter.
+            let between = Between {
+                statistical: 0,
+                ..between
+            };
+            let held = Stocks {
+                between,
+                ..self.clone()
+            }
+            .held()?;
+            Ok(held.iter().map(Held::bytes).sum::<u64>())
+        });
+        bytes.sum()
     }
 
     /// Why nothing is made with this peer, if too many checks have failed.
@@ -239,6 +267,11 @@ struct Held {
 }
 
 impl Held {
+    /// Bytes on the disk.
+    fn bytes(&self) -> u64 {
+        file::bytes_of(self.file.between.kind, self.marks.made)
+    }
+
     /// Nothing of it is used again.
     fn burn(&self, why: &str) {
         burn(&self.path, Some(&self.file), why, &self.file.between.peer);
@@ -282,5 +315,3 @@ fn seconds() -> u64 {
     let since = SystemTime::now().duration_since(UNIX_EPOCH);
     since.map_or(0, |since| since.as_secs())
 }
-
-const _: () = assert!(FIELDS == 8, "pages have eight fields");

@@ -11,7 +11,7 @@ use veil_job::{Cells, DataError, StockError, StockSource, Turn};
 use veil_session::{Secret, SessionId};
 
 use super::marks::{Choice, Marks, choose, heard, word};
-use super::{Held, PAGE, Stocks, short};
+use super::{Held, Stocks, short};
 
 /// How often a run that waits for another one to begin looks whether it has.
 const GLANCE: Duration = Duration::from_millis(20);
@@ -131,8 +131,13 @@ impl StockSource for Taking {
                     theirs: theirs[other].sessions,
                 })
             }
-            Choice::TooFew(left) => Err(StockError::TooFew { need, left }),
+            Choice::TooFew(left) => Err(StockError::TooFew {
+                kind: self.stocks.between.kind,
+                need,
+                left,
+            }),
             Choice::NoneInCommon => Err(StockError::NoneInCommon {
+                kind: self.stocks.between.kind,
                 own: mine.len(),
                 theirs: theirs.len(),
             }),
@@ -181,16 +186,13 @@ impl StockSource for Taking {
             let what = "the run takes stock that it has not marked, or takes it twice";
             return Err(DataError::own(what).into());
         };
-        let mut at = start;
+        let (mut at, of_page) = (start, self.stocks.between.page());
         while at < end {
-            let page = begun.held.file.page(at / PAGE)?;
-            let (from, until) = (at % PAGE, end.min((at / PAGE + 1) * PAGE));
+            let page = begun.held.file.page(at / of_page)?;
+            let (from, until) = (at % of_page, end.min((at / of_page + 1) * of_page));
             let (from, length) = (from as usize * 16, (until - at) as usize * 16);
-            let field = |k: usize| {
-                let field = &page[k * PAGE as usize * 16..][..PAGE as usize * 16];
-                &field[from..from + length]
-            };
-            let fields: Cells<'_> = std::array::from_fn(field);
+            let fields = page.chunks_exact(of_page as usize * 16);
+            let fields: Vec<&[u8]> = fields.map(|field| &field[from..from + length]).collect();
             give(at - start, &fields);
             at = until;
         }
@@ -214,13 +216,14 @@ impl Drop for Taking {
         if !held.path.exists() {
             return;
         }
+        let of_page = held.file.between.page();
         if held.file.is_alone() {
             let marks = held.file.marks(&held.path.with_extension("marks"));
             let used = marks.map_or(cells.end, |marks| marks.used);
-            held.file.erase(0..used / PAGE);
+            held.file.erase(0..used / of_page);
         } else {
             held.file
-                .erase(cells.start.div_ceil(PAGE)..cells.end / PAGE);
+                .erase(cells.start.div_ceil(of_page)..cells.end / of_page);
         }
     }
 }

@@ -1,12 +1,16 @@
 //! Two parties with a folder of stock each, and cells that tell each other apart.
 
 use std::fs;
+use std::ops::Range;
 use std::path::PathBuf;
 
-use veil_job::{Cells, StockError, StockSink, StockSource};
+use veil_job::{Cells, StockError, StockKind, StockSink, StockSource};
 use veil_session::{Secret, SessionId};
 use veil_store::StoreKey;
-use veil_store::stock::{Between, PAGE, Stocks, Taking};
+use veil_store::stock::{Between, Stocks, Taking, page_of};
+
+/// Cells of a page.
+pub(crate) const PAGE: u64 = page_of(StockKind::Cells);
 
 /// Cells of a generation in these tests.
 pub(crate) const CELLS: u64 = 4 * PAGE;
@@ -81,6 +85,7 @@ pub(crate) fn between(party: usize) -> Between {
         peer: identities[1 - party],
         garbles: party == 0,
         statistical: 40,
+        kind: StockKind::Cells,
     }
 }
 
@@ -98,25 +103,45 @@ pub(crate) fn put(
     first: u64,
     cells: u64,
 ) -> Result<(), StockError> {
-    let field = |field| -> Vec<u8> {
-        let cells = first..first + cells;
-        cells.flat_map(|cell| block(session, cell, field)).collect()
-    };
-    let fields: Vec<Vec<u8>> = (0..8).map(field).collect();
-    sink.put(first, &std::array::from_fn(|k| &fields[k][..]))
+    put_of(StockKind::Cells, sink, session, first..first + cells)
 }
 
+pub(crate) fn put_of(
+    kind: StockKind,
+    sink: &impl StockSink,
+    session: u8,
+    items: Range<u64>,
+) -> Result<(), StockError> {
+    let field = |field| -> Vec<u8> {
+        let items = items.clone();
+        items.flat_map(|item| block(session, item, field)).collect()
+    };
+    let fields: Vec<Vec<u8>> = (0..kind.fields()).map(field).collect();
+    let fields: Vec<&[u8]> = fields.iter().map(Vec::as_slice).collect();
+    sink.put(items.start, &fields)
+}
+
+/// Makes four pages.
 pub(crate) fn make(stocks: &Stocks, session: u8) -> Result<(), StockError> {
-    let sink = stocks.making(CELLS, None);
+    let (kind, page) = (stocks.kind(), page_of(stocks.kind()));
+    let sink = stocks.making(4 * page, None);
     sink.begin(&SessionId([session; 32]), &Secret::new([session; 16]))?;
-    put(&sink, session, 2 * PAGE, CELLS - 2 * PAGE)?;
-    put(&sink, session, 0, 2 * PAGE)?;
+    put_of(kind, &sink, session, 2 * page..4 * page)?;
+    put_of(kind, &sink, session, 0..2 * page)?;
     sink.finish()
 }
 
 /// How far each party comes in a session: not to its marks, to them, or to its cells.
 pub(crate) fn begin(pair: &Pair, session: u8, need: u64) -> [Result<Taking, StockError>; 2] {
-    let ends = [0, 1].map(|party| pair.stocks(party).taking());
+    begin_of([0, 1].map(|party| pair.stocks(party)), session, need)
+}
+
+pub(crate) fn begin_of(
+    both: [Stocks; 2],
+    session: u8,
+    need: u64,
+) -> [Result<Taking, StockError>; 2] {
+    let ends = both.map(|stocks| stocks.taking());
     let words = [0, 1].map(|party| ends[party].word());
     let [Ok(first), Ok(second)] = &words else {
         let error = words.into_iter().find_map(Result::err).unwrap();

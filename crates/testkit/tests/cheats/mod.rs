@@ -211,6 +211,7 @@ fn no_message_is_without_a_cheat() {
         // Those of runs with a stock are in `stock.rs`, those of intersections in `intersect.rs`, and those of silent transfers, of which there are millions in a run, in
         // tests of their rounds.
         .chain([Kind::StockMarks, Kind::StockCaughtUp, Kind::StockMarked])
+        .chain([Kind::MaskedOffset, Kind::JobMaskedOffset])
         .chain([Kind::KeysCommitment, Kind::EncodingSeed, Kind::Encoding])
         .chain([Kind::ReceiverCoin, Kind::SenderCoin, Kind::KeyTags])
         .chain([Kind::SilentSums, Kind::SilentQuestion, Kind::SilentAnswer])

@@ -192,7 +192,7 @@ impl TransfersOf {
 impl FromStock {
     /// In a line.
     fn text(&self) -> String {
-        let cells = count(self.cells, "cell");
+        let cells = count(self.cells, self.kind.item());
         let effort = |of: &Effort| {
             format!(
                 "{} in {} in all",

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use miette::{IntoDiagnostic, Result};
 use veil_cli::devices::Registry;
 use veil_engine::Data;
-use veil_job::{Adversary, ProtocolKind, Security, Statistical};
+use veil_job::{Adversary, ProtocolKind, Security, Statistical, StockKind};
 use veil_protocol::ag::{CELLS_OF_ROW, stock_of};
 use veil_protocol::{Options, Plan, Stock, protocol};
 use veil_session::Peer;
@@ -28,6 +28,7 @@ fn stocks(folder: &Path, party: usize, statistical: Statistical) -> Result<Stock
         peer: [1 - party as u8; 32],
         garbles: party == 0,
         statistical: statistical.bits(),
+        kind: StockKind::Cells,
     };
     let key = StoreKey::derive(&[party as u8; 32]);
     Stocks::open(&folder.join(party.to_string()), &key, between).into_diagnostic()

@@ -4,10 +4,9 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
-use veil_job::StockError;
+use veil_job::{StockError, StockKind};
 use veil_link::tls::Fingerprint;
-use veil_protocol::ag::stock_of;
-use veil_protocol::{Options, Plan, PlanError, Stock};
+use veil_protocol::{Options, Plan, PlanError, Stock, items_of_row, making_of};
 use veil_runtime::Passes;
 use veil_session::{PartyId, Peer};
 use veil_store::stock::Stocks;
@@ -18,7 +17,8 @@ use crate::control::{self, Reply, Request};
 use crate::jobs::State as Job;
 use crate::log::Event;
 use crate::members::Member;
-use crate::settings::{BATCH, StockWith};
+use crate::settings::StockWith;
+use crate::stock::kind_of;
 use crate::time::Time;
 
 /// What may be made with a party now.
@@ -44,17 +44,19 @@ pub(super) fn unusable(error: &StockError) -> No {
     }
 }
 
+/// What there is to be made with a party: so many items of a kind.
+pub(super) type Items = (StockKind, u64);
+
 /// The plan of a making between a garbler and an evaluator.
 fn plan_of(
-    own: &str,
-    other: &str,
+    [own, other]: [&str; 2],
     with: &StockWith,
-    cells: u64,
+    (kind, cells): Items,
 ) -> Result<(Passes, Peer), PlanError> {
     let [own, other] = [own, other].map(str::to_owned);
     let garbles = with.garbles(&own, &other);
     let parties = if garbles { [own, other] } else { [other, own] };
-    let job = stock_of(parties, with.statistical, cells);
+    let job = making_of(kind, parties, with.statistical, cells);
     let options = Options {
         lanes: 1,
         chunk_rows: None,
@@ -108,22 +110,26 @@ pub(super) fn ask(
     may: May,
     place: Place,
 ) -> Result<Option<Agreed>, Unasked> {
+    let kind = may.stocks.kind();
     let settings = shared.home.settings();
     let members = shared.home.members();
     let member = members.by_name(name);
     let member = member.ok_or_else(|| "it is no member here".to_owned())?;
     // What was kept may be all that there is room or time for.
     let may = if unfinished::settle(shared, member, &may.stocks)? {
-        shared.may_make(name, with, None).ok()
+        shared.may_make((name, kind), with, None).ok()
     } else {
         Some(may)
     };
     let Some(may) = may.filter(|may| may.cells > 0) else {
         return Ok(None);
     };
-    let halves = shared.refills.with(name, |party| party.refusals.min(32));
-    let cells = ((may.cells >> halves) / BATCH * BATCH).max(BATCH);
-    let planned = plan_of(&settings.name, name, with, cells);
+    let halves = shared
+        .refills
+        .with((name, kind), |party| party.refusals.min(32));
+    let batch = items_of_row(kind);
+    let cells = ((may.cells >> halves) / batch * batch).max(batch);
+    let planned = plan_of([&settings.name, name], with, (kind, cells));
     let (plan, me) = planned.map_err(|error| error.to_string())?;
     let stocks = may.stocks;
     let unusable = |error: StockError| unusable(&error);
@@ -131,6 +137,7 @@ pub(super) fn ask(
     let request = Request::Refill {
         plan: Event::plan(plan.hash),
         cells,
+        transfers: kind == StockKind::Transfers,
         statistical: with.statistical.bits(),
         garbles: with.garbles(&settings.name, name),
         generations: names(&stocks)?,
@@ -168,7 +175,7 @@ impl ServiceState {
     /// count as burnt.
     pub(super) fn may_make(
         &self,
-        name: &str,
+        (name, kind): (&str, StockKind),
         with: &StockWith,
         named: Option<&[String]>,
     ) -> Result<May, No> {
@@ -186,7 +193,7 @@ impl ServiceState {
         }
         let unusable = |error: StockError| unusable(&error);
         let key = *member.fingerprint.as_bytes();
-        let stocks = self.home.stocks(key, garbles, with.statistical);
+        let stocks = self.home.stocks(key, garbles, (kind, with.statistical));
         let stocks = stocks.map_err(unusable)?;
         stocks.may_make().map_err(unusable)?;
         let made = self.usage.made(name);
@@ -202,10 +209,11 @@ impl ServiceState {
         let left: u64 = there
             .filter_map(|(name, left)| counts(&name).then_some(left))
             .sum();
-        let cells = with.target.saturating_sub(left);
-        let cells = cells.div_ceil(BATCH) * BATCH;
-        let of_day = with.cells_per_day.saturating_sub(made.cells) / BATCH * BATCH;
-        let of_disk = stocks.room(with.disk, named).map_err(unusable)? / BATCH * BATCH;
+        let batch = items_of_row(kind);
+        let cells = with.target_of(kind).saturating_sub(left);
+        let cells = cells.div_ceil(batch) * batch;
+        let of_day = with.cells_per_day.saturating_sub(made.cells) / batch * batch;
+        let of_disk = stocks.room(with.disk, named).map_err(unusable)? / batch * batch;
         Ok(May {
             cells: cells.min(of_day).min(of_disk),
             left,
@@ -214,13 +222,18 @@ impl ServiceState {
         })
     }
 
-    /// What the settings say of making stock with a party.
-    pub(super) fn makes_with(&self, name: &str) -> Result<StockWith, No> {
+    /// What the settings say of making stock of a kind with a party.
+    pub(super) fn makes_with(&self, name: &str, kind: StockKind) -> Result<StockWith, No> {
         let settings = self.home.settings();
-        let with = settings.stock.get(name).filter(|with| with.target > 0);
+        let with = settings.stock.get(name);
+        let with = with.filter(|with| with.target_of(kind) > 0);
+        let (what, field) = match kind {
+            StockKind::Cells => ("stock", "target"),
+            StockKind::Transfers => ("stock of transfers", "transfers"),
+        };
         with.copied().ok_or_else(|| {
             format!(
-                "this party makes no stock with `{name}`: its operator sets `target` under [stock.{name}] in veil.toml"
+                "this party makes no {what} with `{name}`: its operator sets `{field}` under [stock.{name}] in veil.toml"
             )
         })
     }
@@ -234,6 +247,7 @@ impl ServiceState {
         let Request::Refill {
             plan,
             cells,
+            transfers,
             statistical,
             garbles,
             generations,
@@ -241,16 +255,16 @@ impl ServiceState {
         else {
             return Err("this is no question for stock".to_owned());
         };
-        let name = &member.name;
+        let (name, kind) = (&member.name, kind_of(transfers));
         let settings = self.home.settings();
-        let with = self.makes_with(name)?;
+        let with = self.makes_with(name, kind)?;
         if with.garbles(&settings.name, name) == garbles {
             let who = if garbles { "both" } else { "neither" };
             return Err(format!(
                 "{who} of the two would garble: one sets `garbles = true` under [stock.NAME] in veil.toml, the other one `garbles = false`"
             ));
         }
-        if statistical != with.statistical.bits() {
+        if kind == StockKind::Cells && statistical != with.statistical.bits() {
             return Err(format!(
                 "this party makes stock with `{name}` at `statistical = {}`, and it asks for {statistical}",
                 with.statistical.bits()
@@ -259,20 +273,21 @@ impl ServiceState {
         if self.stopping.load(Ordering::Relaxed) || !self.jobs.in_state(Job::active).is_empty() {
             return Err("jobs come first at this party: ask again when it is idle".to_owned());
         }
-        if let Some(rest) = self.refills.with(name, |party| party.rests()) {
+        if let Some(rest) = self.refills.with((name, kind), |party| party.rests()) {
             return Err(format!(
                 "this party makes nothing with `{name}` for {} s more: the last making failed",
                 rest.as_secs() + 1
             ));
         }
-        let may = self.may_make(name, &with, Some(&generations))?;
-        if cells == 0 || !cells.is_multiple_of(BATCH) || cells > may.cells {
+        let may = self.may_make((name, kind), &with, Some(&generations))?;
+        if cells == 0 || !cells.is_multiple_of(items_of_row(kind)) || cells > may.cells {
             return Err(format!(
-                "`{name}` asks for {cells} cells, and this party makes at most {} with it now",
+                "`{name}` asks for {cells} {}, and this party makes at most {} with it now",
+                kind.items(),
                 may.cells
             ));
         }
-        let planned = plan_of(&settings.name, name, &with, cells);
+        let planned = plan_of([&settings.name, name], &with, (kind, cells));
         let (own, me) = planned.map_err(|error| error.to_string())?;
         if Event::plan(own.hash) != plan {
             return Err("the two plan it differently: run the same release on both sides".into());

@@ -17,9 +17,9 @@ use crate::stock::agree;
 /// Makes stock, keeps what is to be kept, and writes down what it took.
 pub(super) fn make(shared: &ServiceState, agreed: &Agreed) {
     let Agreed { party, cells, .. } = agreed;
-    let name = &party.name;
+    let (name, kind) = (&party.name, agreed.stocks.kind());
     let start = Instant::now();
-    tracing::info!(party = %name, cells, asked = !agreed.asks, "making stock");
+    tracing::info!(party = %name, cells, of = kind.items(), asked = !agreed.asks, "making stock");
     let ran = run(shared, agreed);
     let took = start.elapsed();
     let kept = ran.as_ref().map_or(0, |(kept, _)| *kept);
@@ -40,7 +40,7 @@ pub(super) fn make(shared: &ServiceState, agreed: &Agreed) {
             Some(why)
         }
     };
-    shared.refills.with(name, |party| {
+    shared.refills.with((name, kind), |party| {
         if why.is_none() || kept > 0 || stopped {
             (party.failures, party.refusals) = (0, 0);
             party.again = why.map(|_| Instant::now() + LOOK);

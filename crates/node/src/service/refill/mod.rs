@@ -14,13 +14,16 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant, SystemTime};
 
+use veil_job::StockKind;
+use veil_link::tls::Fingerprint;
 use veil_runtime::Passes;
 use veil_session::Peer;
-use veil_store::stock::Stocks;
+use veil_store::stock::{Between, Stocks, discard_unfinished};
 
 use super::ServiceState;
 use crate::jobs::State as Job;
 use crate::members::Member;
+use crate::settings::Settings;
 use crate::stock::Making;
 use answer::{Unasked, ask};
 pub(super) use make::count;
@@ -52,7 +55,7 @@ pub(super) struct Refills {
 #[derive(Default)]
 struct State {
     under_way: Option<UnderWay>,
-    parties: BTreeMap<String, Party>,
+    parties: BTreeMap<(String, StockKind), Party>,
     looked: Option<Instant>,
     counted: Counted,
 }
@@ -65,7 +68,7 @@ struct UnderWay {
     until: Instant,
 }
 
-/// What is known of another party.
+/// What is known of another party, and of a kind of stock with it.
 #[derive(Default)]
 struct Party {
     /// Since when there is too little.
@@ -160,8 +163,9 @@ impl Refills {
         Some(Place { state, stop })
     }
 
-    fn with<T>(&self, party: &str, with: impl FnOnce(&mut Party) -> T) -> T {
-        with(self.lock().parties.entry(party.to_owned()).or_default())
+    fn with<T>(&self, (party, kind): (&str, StockKind), with: impl FnOnce(&mut Party) -> T) -> T {
+        let of = (party.to_owned(), kind);
+        with(self.lock().parties.entry(of).or_default())
     }
 }
 
@@ -189,16 +193,19 @@ pub(super) fn look(shared: &Arc<ServiceState>) -> Option<JoinHandle<()>> {
         return None;
     }
     let settings = shared.home.settings();
-    let wants = settings.stock.iter().filter(|(_, with)| with.target > 0);
-    for (name, with) in wants {
-        if refills.with(name, |party| party.rests().is_some()) {
+    discard(shared, settings);
+    let all = settings.stock.iter();
+    let all = all.flat_map(|(name, with)| StockKind::ALL.map(|kind| (name, kind, with)));
+    let wants = all.filter(|(_, kind, with)| with.target_of(*kind) > 0);
+    for (name, kind, with) in wants {
+        if refills.with((name, kind), |party| party.rests().is_some()) {
             continue;
         }
-        let Ok(may) = shared.may_make(name, with, None) else {
+        let Ok(may) = shared.may_make((name, kind), with, None) else {
             continue;
         };
-        let short = may.left <= with.target / 2 && may.cells > 0;
-        let since = refills.with(name, |party| {
+        let short = may.left <= with.target_of(kind) / 2 && may.cells > 0;
+        let since = refills.with((name, kind), |party| {
             party.short = party.short.filter(|_| short).or(short.then(Instant::now));
             party.short
         });
@@ -217,7 +224,7 @@ pub(super) fn look(shared: &Arc<ServiceState>) -> Option<JoinHandle<()>> {
             match ask(&beside, &name, &with, may, place) {
                 Ok(Some(agreed)) => make(&beside, &agreed),
                 Ok(None) => {}
-                Err(unasked) => beside.refills.with(&name, |party| match unasked {
+                Err(unasked) => beside.refills.with((&name, kind), |party| match unasked {
                     Unasked::Refused(why) => {
                         tracing::info!(party = %name, %why, "no stock is made");
                         party.pauses(party.refusals.min(6));
@@ -236,6 +243,27 @@ pub(super) fn look(shared: &Arc<ServiceState>) -> Option<JoinHandle<()>> {
             .ok();
     }
     None
+}
+
+/// Removes what is left of makings of a kind that this party does not make any more with the other one.
+fn discard(shared: &ServiceState, settings: &Settings) {
+    let members = shared.home.members();
+    let wanted = |of: &Between| {
+        let member = members.by_fingerprint(&Fingerprint::from_bytes(of.peer));
+        let with = member.and_then(|member| settings.stock.get(&member.name));
+        with.is_some_and(|with| with.target_of(of.kind) > 0)
+    };
+    let Ok(key) = shared.home.stock_key() else {
+        return;
+    };
+    match discard_unfinished(&shared.home.stock_folder(), &key, &wanted) {
+        Ok(0) => {}
+        Ok(removed) => tracing::info!(
+            removed,
+            "what was left of makings of stock is removed: no more of it is wanted"
+        ),
+        Err(error) => tracing::error!(%error, "the stock cannot be read"),
+    }
 }
 
 /// Makes stock to which this service has agreed, in a thread of its own.

@@ -4,7 +4,8 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use veil_store::stock::{PAGE, Stocks};
+use veil_job::StockKind;
+use veil_store::stock::{Stocks, page_of};
 
 use super::super::ServiceState;
 use super::MEET;
@@ -30,6 +31,7 @@ pub(super) fn settle(
     let name = &member.name;
     let request = Request::Unfinished {
         makings: passed.clone(),
+        transfers: stocks.kind() == StockKind::Transfers,
     };
     let Reply::Finished { makings } = answered(shared, member, &request)? else {
         return Err(senseless(name));
@@ -55,10 +57,11 @@ impl ServiceState {
     pub(in crate::service) fn finishes(
         &self,
         member: &Member,
+        kind: StockKind,
         passed: &BTreeMap<String, u64>,
     ) -> Result<Reply, No> {
         let name = &member.name;
-        let with = self.makes_with(name)?;
+        let with = self.makes_with(name, kind)?;
         if passed.len() > NAMED {
             return Err(format!("a party names {NAMED} makings at most"));
         }
@@ -69,7 +72,7 @@ impl ServiceState {
         let stocks = self.home.stocks(
             *member.fingerprint.as_bytes(),
             with.garbles(own, name),
-            with.statistical,
+            (kind, with.statistical),
         );
         let unusable = |error| unusable(&error);
         let stocks = stocks.map_err(unusable)?;
@@ -84,7 +87,8 @@ impl ServiceState {
         let mut makings = BTreeMap::new();
         for (generation, passed) in passed {
             if let Some(own) = here.get(generation) {
-                let cells = *own.min(passed) / PAGE * PAGE;
+                let page = page_of(kind);
+                let cells = *own.min(passed) / page * page;
                 if cells > 0 {
                     let kept = stocks.keep_unfinished(generation, cells);
                     kept.map_err(unusable)?;
