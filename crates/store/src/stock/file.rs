@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::{FlockOperation, flock};
 use veil_job::{Cells, DataError, StockError, StockKind};
-use veil_session::Secret;
+use veil_session::{Secret, Wiped};
 use zeroize::Zeroizing;
 
 use super::marks::{BYTES, Marks};
@@ -243,14 +243,16 @@ impl PageFile {
 
     /// Seals a page.
     pub(super) fn write(&self, page: u64, cells: &Cells<'_>) -> Result<(), StockError> {
-        let mut buffer = Zeroizing::new(Vec::with_capacity(TEXT + TAG));
-        for field in cells {
-            buffer.extend_from_slice(field);
-        }
-        if buffer.len() != TEXT {
+        if cells.iter().map(|field| field.len()).sum::<usize>() != TEXT {
             return Err(DataError::own("a page of stock has another length").into());
         }
-        buffer.resize(TEXT + TAG, 0);
+        let mut buffer = Wiped::zeros(TEXT + TAG);
+        let mut rest = &mut buffer[..TEXT];
+        for field in cells {
+            let (to, behind) = rest.split_at_mut(field.len());
+            to.copy_from_slice(field);
+            rest = behind;
+        }
         self.keys
             .seal(&self.header, place(self.between.kind, page), &mut buffer);
         let at = HEADER as u64 + page * (TEXT + TAG) as u64;
@@ -261,11 +263,11 @@ impl PageFile {
     }
 
     /// Opens a page.
-    pub(super) fn page(&self, page: u64) -> Result<Zeroizing<Vec<u8>>, StockError> {
+    pub(super) fn page(&self, page: u64) -> Result<Wiped<u8>, StockError> {
         let mut sealed = vec![0; TEXT + TAG];
         let at = HEADER as u64 + page * (TEXT + TAG) as u64;
         read(&self.file, &mut sealed, at, &self.path, "it is cut")?;
-        let mut text = Zeroizing::new(vec![0; TEXT]);
+        let mut text = Wiped::zeros(TEXT);
         if !self.keys.open(
             &self.header,
             place(self.between.kind, page),
