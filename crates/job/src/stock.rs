@@ -155,6 +155,9 @@ pub enum Turn {
 /// The order of calls is that of the handshake: [`word`](Self::word), [`hear`](Self::hear), [`begin`](Self::begin), then any number of
 /// [`take`](Self::take). What `begin` has marked is used, whatever follows.
 pub trait StockSource: Send + Sync {
+    /// Whether this party tells its word first. Of two parties one does, in all runs of the two: so that no two runs wait for each other.
+    fn leads(&self) -> bool;
+
     /// What this party has, as [`STOCK_WORD`] bytes. No other run of this party begins until this one has begun, or is dropped.
     ///
     /// # Errors

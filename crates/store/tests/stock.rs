@@ -5,7 +5,7 @@ use veil_job::{STOCK_WORD, StockError, StockSource, Turn};
 use veil_session::SessionId;
 use veil_store::stock::{Choice, ListedState, Marks, choose, heard, stocks, word};
 
-use crate::common::stock::{CELLS, PAGE, Pair, begin, cells, key, session};
+use crate::common::stock::{CELLS, PAGE, Pair, begin, between, cells, key, session};
 
 fn marks(value: &Value) -> Marks {
     let bytes = |name: &str| -> [u8; 32] {
@@ -52,6 +52,20 @@ fn marks_are_those_of_the_model() {
         assert_eq!(choose(&mine, &theirs, need), want, "{case}");
         // What goes over the link is the same.
         assert_eq!(heard(&word(&mine)), Some(mine));
+    }
+}
+
+/// Whichever of the two garbles, the same party is the first.
+#[test]
+fn one_of_two_parties_leads() {
+    let pair = Pair::new();
+    for turned in [false, true] {
+        let leads = [0, 1].map(|party| {
+            let mut between = between(party);
+            between.garbles ^= turned;
+            pair.between(party, between).taking().leads()
+        });
+        assert_eq!(leads, [true, false]);
     }
 }
 

@@ -340,9 +340,10 @@ impl Kinds {
             Some(4) => Some(Kind::OrderAnswer),
             Some(5) => Some(Kind::OrderHeard),
             Some(6) => Some(Kind::Written),
-            Some(7) if self.stocked => Some(Kind::StockMarks),
-            Some(8) if self.stocked => Some(Kind::StockCaughtUp),
-            Some(9) if self.stocked => Some(Kind::StockMarked),
+            // Of the first party, and of the second.
+            Some(7 | 8) if self.stocked => Some(Kind::StockMarks),
+            Some(9) if self.stocked => Some(Kind::StockCaughtUp),
+            Some(10) if self.stocked => Some(Kind::StockMarked),
             Some(7) => Some(Kind::Points),
             // Of the first direction, and of the second.
             Some(8 | 9) => Some(Kind::Trees),

@@ -3,6 +3,8 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::{Arc, Mutex};
+use std::thread;
+use std::time::Duration;
 
 use veil_circuit::{Per, make};
 use veil_device::{Cpu, Device, Reference};
@@ -101,7 +103,7 @@ impl Pair {
         let world = World::stocked(job, chunks, Stock::Used);
         let record = |party| {
             Arc::new(Recorded {
-                inner: self.stocks(party).taking(),
+                inner: self.stocks(party).taking().patient(PATIENCE),
                 given: Mutex::default(),
             })
         };
@@ -110,6 +112,9 @@ impl Pair {
         (world.uses(peer(1), both[1].clone()), both)
     }
 }
+
+/// How long a run waits for another one of the same parties.
+const PATIENCE: Duration = Duration::from_secs(60);
 
 /// A stock that writes down what it gives.
 pub(crate) struct Recorded {
@@ -137,6 +142,10 @@ impl Recorded {
 }
 
 impl StockSource for Recorded {
+    fn leads(&self) -> bool {
+        self.inner.leads()
+    }
+
     fn word(&self) -> Result<Vec<u8>, StockError> {
         self.inner.word()
     }
@@ -448,6 +457,28 @@ fn parties_that_are_lost_anywhere_go_on_later() {
             );
         }
     }
+}
+
+/// None of them holds one party and waits for the other.
+#[test]
+fn runs_at_the_same_time_take_turns() {
+    let job = adder(3, PartyId::TWO.map(Holder::Party), Audience::Parties);
+    let pair = Pair::with(CELLS_OF_ROW);
+    let [[before], [_]] = pair
+        .left()
+        .map(|left| <[u64; 1]>::try_from(left).expect("one"));
+    let need = need(&pair.using(job.clone(), (8, 1)));
+    thread::scope(|runs| {
+        for _ in 0..4 {
+            runs.spawn(|| {
+                for _ in 0..4 {
+                    pair.using(job.clone(), (8, 1)).run().assert_right();
+                }
+            });
+        }
+    });
+    let left = before - 16 * need;
+    assert_eq!(pair.left(), [vec![left], vec![left]]);
 }
 
 #[test]

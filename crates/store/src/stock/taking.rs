@@ -91,6 +91,11 @@ impl Taking {
 }
 
 impl StockSource for Taking {
+    /// The party whose key is the lower one.
+    fn leads(&self) -> bool {
+        self.stocks.between.me < self.stocks.between.peer
+    }
+
     fn word(&self) -> Result<Vec<u8>, StockError> {
         let lock = self.lock()?;
         let mut state = self.state();
