@@ -388,7 +388,7 @@ fn bets_on_parts_of_candidates_are_lost_half_of_the_time_whatever_the_inputs() {
 #[ignore = "tier long: seconds of one processor"]
 fn whether_a_bet_is_lost_says_nothing_of_the_masks_of_operands() {
     for liar in [GARBLER, EVALUATOR] {
-        // The honest party tells the liar its parts of all masks, as the liar supplies both operands.
+        // The honest party tells the other one its parts of all masks, as that one supplies both operands.
         let mut same = [0; 4];
         for seed in 0..TRIES {
             let mut job = authenticated("adder:2", 1, Audience::Parties);

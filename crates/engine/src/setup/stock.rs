@@ -73,7 +73,7 @@ impl Stocking {
         };
         let leads = begun.source.leads();
         let word = leads.then(|| begun.source.word()).transpose()?;
-        let goes = begun.tells((plan, protocol), 0, word);
+        let goes = begun.tells((plan, protocol), 0, word.as_deref());
         Ok((begun, goes))
     }
 
@@ -82,10 +82,10 @@ impl Stocking {
         &self,
         (plan, protocol): (&Plan, &dyn Protocol),
         step: u32,
-        word: Option<Vec<u8>>,
+        word: Option<&[u8]>,
     ) -> Exchange {
         let is = |other| other == self.stock.peer;
-        let to = |other| word.clone().filter(|_| is(other));
+        let to = |other| word.filter(|_| is(other)).map(<[u8]>::to_vec);
         let from = |other| (is(other) && word.is_none()).then_some(STOCK_WORD);
         exchange(plan, protocol, self.place + step, to, from)
     }
@@ -117,7 +117,7 @@ impl Stocking {
                 let waits = self.source.leads();
                 let word = (!waits).then(|| self.source.word()).transpose()?;
                 self.at = At::Second(theirs);
-                return Ok(Next::Goes(self.tells((plan, protocol), 1, word)));
+                return Ok(Next::Goes(self.tells((plan, protocol), 1, word.as_deref())));
             }
             At::Second(first) => {
                 let word = message.unwrap_or(&first);
