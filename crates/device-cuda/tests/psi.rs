@@ -3,7 +3,7 @@
 use veil_device::psi::{DUPLICATE, UNSOLVED};
 use veil_device::{
     ColumnType, Command, Cpu, Device, Fault, Frame, KeyId, Layout, Okvs, Op, Outcome, PrfCall, Psi,
-    Region, Residency, Span, Tag, completion,
+    Region, Residency, Span, Tag, Workspace, completion,
 };
 use veil_device_cuda::Cuda;
 use veil_device_cuda::backend::{Emulator, Order};
@@ -84,8 +84,8 @@ impl List {
         ]
     }
 
-    /// The seed, and what is sent.
-    fn run(&self, device: &mut dyn Device) -> Result<[Vec<u8>; 2], Fault> {
+    /// A workspace with the keys.
+    fn open(&self, device: &mut dyn Device) -> Result<Workspace, Fault> {
         device.load_key(KeyId(0), &Secret::new([9; 16]))?;
         let frame = Frame {
             epoch: 0,
@@ -96,6 +96,12 @@ impl List {
         let workspace = device.open(&self.layout, frame)?;
         device.write(workspace, self.all(KEYS), &self.keys)?;
         device.write(workspace, self.all(C), &self.c)?;
+        Ok(workspace)
+    }
+
+    /// The seed, and what is sent.
+    fn run(&self, device: &mut dyn Device) -> Result<[Vec<u8>; 2], Fault> {
+        let workspace = self.open(device)?;
         device.submit(workspace, &self.encode(), Tag(1))?;
         assert_eq!(completion(device)?.outcome, Outcome::Done);
         let seen = [SEED, SENT].map(|k| device.view(workspace, self.all(k)).map(<[u8]>::to_vec));
@@ -152,16 +158,7 @@ fn keys_that_cannot_be_encoded_stop_their_batch() -> Result<(), Fault> {
     ] {
         let want = list.run(&mut Cpu::detect());
         let mut device = Cuda::on(Box::new(Emulator::new(Order::Random(2))));
-        device.load_key(KeyId(0), &Secret::new([9; 16]))?;
-        let frame = Frame {
-            epoch: 0,
-            lane: 3,
-            chunk: 4,
-            rows: 1,
-        };
-        let workspace = device.open(&list.layout, frame)?;
-        device.write(workspace, list.all(KEYS), &list.keys)?;
-        device.write(workspace, list.all(C), &list.c)?;
+        let workspace = list.open(&mut device)?;
         let before = vec![7; list.keys.len()];
         device.write(workspace, list.all(AFTER), &before)?;
         let [hash, encode] = list.encode();

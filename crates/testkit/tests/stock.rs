@@ -111,6 +111,31 @@ impl Pair {
         let world = world.uses(peer(0), both[0].clone());
         (world.uses(peer(1), both[1].clone()), both)
     }
+
+    /// A run whose party is lost after so many messages, and one after it, which takes what is left. Whether there were more messages.
+    #[track_caller]
+    pub(crate) fn goes_on_after(&self, job: &JobSpec, lost: u8, after: u64) -> bool {
+        let before = self.left();
+        let world = self.using(job.clone(), (8, 1));
+        let need = need(&world);
+        let outcome = world.crash(peer(lost), Crash::Killed, after).run();
+        if outcome.aborts.is_empty() {
+            return false;
+        }
+        // Items are used at both, or at one, which is the only one that knows of the session, or at none.
+        for (before, now) in before.iter().zip(self.left()) {
+            assert!([before[0], before[0] - need].contains(&now[0]));
+        }
+        let most = self.left().concat().into_iter().min().expect("two parties");
+        self.using(job.clone(), (8, 1)).run().assert_right();
+        let rest = most - need;
+        assert_eq!(
+            self.left(),
+            [vec![rest], vec![rest]],
+            "after {after} messages"
+        );
+        true
+    }
 }
 
 /// How long a run waits for another one of the same parties.
@@ -132,9 +157,7 @@ impl Recorded {
         assert!(ends.zip(nexts).all(|(end, next)| end <= next), "{given:?}");
         assert!(2 * given.values().sum::<u64>() > need, "{given:?}");
     }
-}
 
-impl Recorded {
     #[track_caller]
     pub(crate) fn assert_none_given(&self) {
         assert!(self.given.lock().expect("no thread panics").is_empty());
@@ -438,23 +461,8 @@ fn parties_that_are_lost_anywhere_go_on_later() {
     for lost in [0, 1] {
         let pair = Pair::with(2 * CELLS_OF_ROW);
         for after in 0..14 {
-            let before = pair.left();
-            let world = pair.using(job.clone(), (8, 1));
-            let need = need(&world);
-            let outcome = world.crash(peer(lost), Crash::Killed, after).run();
-            assert!(!outcome.aborts.is_empty(), "{after} messages are not all");
-            // Cells are used at both, or at one, which is the only one that knows of the session, or at none.
-            for (before, now) in before.iter().zip(pair.left()) {
-                assert!([before[0], before[0] - need].contains(&now[0]));
-            }
-            let most = pair.left().concat().into_iter().min().expect("two parties");
-            pair.using(job.clone(), (8, 1)).run().assert_right();
-            let rest = most - need;
-            assert_eq!(
-                pair.left(),
-                [vec![rest], vec![rest]],
-                "after {after} messages"
-            );
+            let aborted = pair.goes_on_after(&job, lost, after);
+            assert!(aborted, "{after} messages are not all");
         }
     }
 }

@@ -173,23 +173,10 @@ impl Queue<'_> {
         } else {
             self.memory.at(from)
         };
-        let call = self.call(&[blocks, layer.into(), digest, 0]);
-        let arguments = [
-            Argument::Workspace,
-            Argument::Temps,
-            call,
-            Argument::Verdict,
-        ];
-        self.step(&AG_SHIFT, None, &arguments);
+        self.with_temps(&AG_SHIFT, None, &[blocks, layer.into(), digest, 0]);
         let to = self.memory.at(to);
-        let call = self.call(&[blocks, columns, to, apart.into(), copy, 0]);
-        let arguments = [
-            Argument::Workspace,
-            Argument::Temps,
-            call,
-            Argument::Verdict,
-        ];
-        self.step(&AG_ROTATE, Some(blocks * columns), &arguments);
+        let call = [blocks, columns, to, apart.into(), copy, 0];
+        self.with_temps(&AG_ROTATE, Some(blocks * columns), &call);
         self.temps = self.temps.max(BLOCK + if apart { all } else { 0 });
     }
 
@@ -278,14 +265,8 @@ impl Queue<'_> {
         for (bit, to) in (0..).zip(packed) {
             let bytes = self.memory.item(to.region);
             let to = self.memory.at(*to);
-            let call = self.call(&[gates, bit, flags, to, bytes, before]);
-            let arguments = [
-                Argument::Workspace,
-                Argument::Temps,
-                call,
-                Argument::Verdict,
-            ];
-            self.step(&AG_PACK, Some(bytes - before / 8), &arguments);
+            let call = [gates, bit, flags, to, bytes, before];
+            self.with_temps(&AG_PACK, Some(bytes - before / 8), &call);
         }
         self.temps = self.temps.max(flags.saturating_add(all));
         Ok(())

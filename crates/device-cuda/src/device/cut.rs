@@ -104,14 +104,7 @@ impl Queue<'_> {
             }
             Cut::Shuffle => {
                 let call = [2 * rows, at(&dst[0]), at(&src[0])];
-                let call = self.call(&call);
-                let arguments = [
-                    Argument::Workspace,
-                    Argument::Temps,
-                    call,
-                    Argument::Verdict,
-                ];
-                self.step(&CUT_SHUFFLE, None, &arguments);
+                self.with_temps(&CUT_SHUFFLE, None, &call);
                 self.temps = self.temps.max(16 * rows);
             }
             Cut::Pick { half } => {

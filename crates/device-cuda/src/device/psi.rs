@@ -103,18 +103,6 @@ impl Queue<'_> {
         self.step(kernel, work, &[Argument::Temps, call, Argument::Verdict]);
     }
 
-    /// A launch on the workspace and on what lies apart.
-    fn both(&mut self, kernel: &'static Kernel, work: u64, numbers: &[u64]) {
-        let call = self.call(numbers);
-        let arguments = [
-            Argument::Workspace,
-            Argument::Temps,
-            call,
-            Argument::Verdict,
-        ];
-        self.step(kernel, Some(work), &arguments);
-    }
-
     fn hashed(&mut self, command: &Command) -> Result<(), Fault> {
         let (drawn, frame) = (command.calls[0], self.memory.frame);
         let prf = &self.key(drawn)?.prf;
@@ -191,7 +179,7 @@ impl Queue<'_> {
         let mut call = store(of.okvs).to_vec();
         call.extend([digests, to, of.states, known, of.starts, of.entries]);
         call.extend([of.of_keys, of.of_columns, of.own, of.blocks, of.keys]);
-        self.both(&PSI_SOLVE, SOLVERS * bins, &call);
+        self.with_temps(&PSI_SOLVE, Some(SOLVERS * bins), &call);
         self.apart(&PSI_SETTLE, None, &[bins, of.states, known]);
         Ok(())
     }
@@ -200,13 +188,17 @@ impl Queue<'_> {
     fn rows_of(&mut self, (okvs, keys): (Okvs, u64), places: [u64; 5]) {
         let [digests, rest @ ..] = places;
         let call = [&[keys, digests][..], &store(okvs), &rest].concat();
-        self.both(&PSI_ROWS, keys.div_ceil(2), &call);
+        self.with_temps(&PSI_ROWS, Some(keys.div_ceil(2)), &call);
     }
 
     /// Blocks that are what they should be, masked by others, or zeros, and then the batch stops.
     fn ended(&mut self, index: usize, wanted: u64, [blocks, to, by, seed]: [u64; 4]) {
         let known = Places::KNOWN;
-        self.both(&PSI_END, blocks, &[known, wanted, blocks, to, by, seed]);
+        self.with_temps(
+            &PSI_END,
+            Some(blocks),
+            &[known, wanted, blocks, to, by, seed],
+        );
         self.apart(&PSI_STOP, None, &[known, wanted, index as u64]);
     }
 
@@ -216,21 +208,15 @@ impl Queue<'_> {
         let [digests, seed, w] = [digests, table.seed, table.w].map(|span| self.memory.at(span));
         let [sum, rows, tags] = [1, keys, keys].map(|blocks| places.take(BLOCK * blocks));
         self.rows_of((table.okvs, keys), [digests, seed, rows, NONE, NONE]);
-        let call = self.call(&[self.bytes(table.w) / BLOCK, w, sum]);
-        let arguments = [
-            Argument::Workspace,
-            Argument::Temps,
-            call,
-            Argument::Verdict,
-        ];
-        self.step(&PSI_SUM, None, &arguments);
+        let call = [self.bytes(table.w) / BLOCK, w, sum];
+        self.with_temps(&PSI_SUM, None, &call);
         let mut call = Zeroizing::new(Vec::with_capacity(16));
         call.extend([keys, digests]);
         call.extend(store(table.okvs));
         call.extend([table.apart.into(), table.at, rows, sum, tags, head(TAG)]);
         call.push(table.offset.is_some().into());
         call.extend(numbers(table.offset.as_deref().copied().unwrap_or(0)));
-        self.both(&PSI_TAGS, keys, &call);
+        self.with_temps(&PSI_TAGS, Some(keys), &call);
         tags
     }
 
@@ -243,7 +229,7 @@ impl Queue<'_> {
         let [b, sent] = [1, 2].map(|k: usize| self.memory.at(src[k]));
         let mut call = Zeroizing::new(vec![columns, b, sent, at]);
         call.extend(numbers(*offset));
-        self.both(&PSI_SHIFT, columns, &call);
+        self.with_temps(&PSI_SHIFT, Some(columns), &call);
         let table = Table {
             okvs,
             apart: true,
@@ -264,7 +250,7 @@ impl Queue<'_> {
         let call = [keys, tags, bits, counts, ranged];
         self.apart(&PSI_RANGED, Some(keys), &call);
         let call = [keys, ranged, bits, starts, to, Places::KNOWN];
-        self.both(&PSI_ASCEND, keys, &call);
+        self.with_temps(&PSI_ASCEND, Some(keys), &call);
         self.ended(index, OPEN, [keys, to, NONE, NONE]);
         self.temps = self.temps.max(places.0);
     }
@@ -284,7 +270,7 @@ impl Queue<'_> {
             offset: None,
         };
         let tags = self.tags_of(&mut places, &table, src[0]);
-        self.both(&PSI_FIND, keys, &[keys, tags, theirs, at, to]);
+        self.with_temps(&PSI_FIND, Some(keys), &[keys, tags, theirs, at, to]);
         let command = Argument::Number(index as u32);
         self.step(&DECIDE, None, &[Argument::Verdict, command]);
         self.temps = self.temps.max(places.0);

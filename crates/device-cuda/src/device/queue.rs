@@ -204,6 +204,23 @@ impl Queue<'_> {
         );
     }
 
+    /// A step on the workspace and on what lies apart.
+    pub(super) fn with_temps(
+        &mut self,
+        kernel: &'static Kernel,
+        work: Option<u64>,
+        numbers: &[u64],
+    ) {
+        let call = self.call(numbers);
+        let arguments = [
+            Argument::Workspace,
+            Argument::Temps,
+            call,
+            Argument::Verdict,
+        ];
+        self.step(kernel, work, &arguments);
+    }
+
     /// A step that draws.
     pub(super) fn drawing(&mut self, kernel: &'static Kernel, work: u64, numbers: &[u64]) {
         let call = self.call(numbers);
@@ -405,14 +422,7 @@ impl Queue<'_> {
             let mut source = [0, self.memory.at(*from), self.bytes(*from)];
             while source[2] > PIECE {
                 let pieces = source[2].div_ceil(PIECE);
-                let call = self.call(&[&source[..], &[used]].concat());
-                let arguments = [
-                    Argument::Workspace,
-                    Argument::Temps,
-                    call,
-                    Argument::Verdict,
-                ];
-                self.step(&PIECES, Some(pieces), &arguments);
+                self.with_temps(&PIECES, Some(pieces), &[&source[..], &[used]].concat());
                 source = [1, used, DIGEST * pieces];
                 used += DIGEST * pieces;
             }
@@ -429,14 +439,7 @@ impl Queue<'_> {
             let bytes = bytes.iter().rev();
             call.push(bytes.fold(0, |word, byte| word << 8 | u64::from(*byte)));
         }
-        let call = self.call(&call);
-        let arguments = [
-            Argument::Workspace,
-            Argument::Temps,
-            call,
-            Argument::Verdict,
-        ];
-        self.step(&HASH, None, &arguments);
+        self.with_temps(&HASH, None, &call);
     }
 
     fn mac(&mut self, command: &Command) -> Result<(), Fault> {
